@@ -417,16 +417,10 @@ def check_arguments(given: Mapping[str, Any]) -> None:
     """
     for option in options_of("selector").values():
         refuse_value(option, given.get(option.called), option.called)
-    refuse_dropped(given.get("covariates"), given.get("drop"))
+    listed = [given.get(name) or () for name in ("covariates", "drop")]
+    for name in set.intersection(*({names} if isinstance(names, str) else {*map(str, names)} for names in listed)):
+        raise InputError(f"covariates: {name!r} is in drop too. Take it out of one of them.")
     importance_options(given.get("importance_options"))
-
-
-def refuse_dropped(covariates: Iterable[str] | None, drop: Iterable[str] | None) -> None:
-    """Refuse a covariate that is dropped."""
-    dropped = [drop] if isinstance(drop, str) else list(drop or ())
-    for name in [covariates] if isinstance(covariates, str) else covariates or ():
-        if name in dropped:
-            raise InputError(f"covariates: {name!r} is in drop too. Take it out of one of them.")
 
 
 def importance_options(

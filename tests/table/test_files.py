@@ -162,7 +162,7 @@ def test_odd_cells_are_read_as_the_page_on_formats_says(tmp_path, case, monkeypa
         (b'"",a\n"1",5\n"2",7\n', {"a": [5, 7]}, ["the column '' numbers the rows"]),
         (b'"",a\n"Mazda RX4",5\n"Datsun 710",7\n', {"a": [5, 7]}, ["the column '' names the rows and is left out"]),
         (b"Unnamed: 0,a\n0,5\n1,7\n", {"a": [5, 7]}, ["the column 'Unnamed: 0' numbers the rows"]),
-        (b"a,b,\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4]}, ["neither a name nor a value"]),
+        (b"a,b,\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4]}, ["holds nothing"]),
     ],
     ids=range(12),
 )

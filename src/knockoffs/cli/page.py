@@ -143,15 +143,7 @@ def open_browser(address: str, port: int, folder: Path) -> None:
 
 
 class Run:
-    """A command line in a process of its own, run in a folder that holds the table.
-
-    Parameters
-    ----------
-    folder : Path
-        Becomes the working directory; ``answer`` in it takes the files.
-    words : list of str
-        The command line: ``["knockoffs", "select", ...]``.
-    """
+    """A command line, as a list of words, in a process whose working directory holds the table and takes the files."""
 
     open: set[Run] = set()
 

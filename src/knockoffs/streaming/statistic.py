@@ -116,10 +116,7 @@ def settle_statistic(
 ) -> LassoSum | ModelSum | Scored:
     """Statistic of all rows: models are compared on the sample, and what is not a sum over rows is scored there.
 
-    Parameters
-    ----------
-    pair : Pair
-        The sample, after the random swap.
+    ``pair`` is the sample after the random swap.
     """
     if not isinstance(statistic, ModelScore | BestOf):
         raise InputError("a user-defined statistic is not a sum over rows: use a table in memory.")

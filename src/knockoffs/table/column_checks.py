@@ -29,7 +29,6 @@ FEWEST_COUNTED = 10  # fewer rows may be counted by chance
 # numbers that are often written for a missing one; -127 is what readers of .bed files write for a missing call
 STAND_INS = (-9, -99, -127, -999, -9999, -99999, 99, 999, 9999, 99999)
 FAR = "far from the other numbers: if that stands for a missing value, make these cells empty."
-INDEX_NAMES = ("index", "level_0", "row", "rowname", "rownames", "row.names")
 
 
 def suspicious_columns(raw: Raw, columns: Sequence[Column], overruled: Collection[str]) -> list[Problem]:
@@ -47,13 +46,6 @@ def suspicious_columns(raw: Raw, columns: Sequence[Column], overruled: Collectio
         problem = _extreme(column, values) if extreme[j] else _too_few(column, len(values))
         if problem is None and column.levels is not None and column.kind == "nominal":
             problem = _no_category(column, values, column.name in overruled)
-        called_index = raw.named and column.name.strip().lower() in INDEX_NAMES
-        if problem is None and called_index and counts_rows(values, 2):
-            problem = Problem(
-                column.name,
-                f"counts the rows, {values[0]:g} to {values[-1]:g}: it is the index that was written with the table",
-                "drop it, or give it a name of its own if it is a feature",
-            )
         if problem is not None:
             found.append(problem)
     return found
@@ -122,14 +114,6 @@ def _stray_word(column: Column, values: NDArray, fewest: int = SCALE) -> Problem
 # ---- what is said, not refused ------------------------------------------------------------------------------------
 
 
-def counts_rows(values: NDArray, fewest: int = FEWEST_COUNTED) -> bool:
-    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ... from the first row to the last."""
-    n = len(values)
-    if n < fewest or values[0] not in (0, 1) or values[-1] != values[0] + n - 1:
-        return False
-    return bool((np.diff(values) == 1).all())
-
-
 def warn_of_words(raw: Raw, argument: str) -> None:
     """Warn of words in text columns that are taken as missing cells, such as NA or a question mark."""
     for words in sorted({tuple(sorted(words)) for words in raw.words.values()}):
@@ -143,15 +127,14 @@ def warn_of_words(raw: Raw, argument: str) -> None:
 def warn_of_indexes(raw: Raw, argument: str) -> None:
     """Warn of columns that count the rows, or are called an identifier and never repeat.
 
-    An index under its own name is refused, because it is no feature and an ordered one can hide all others. Under
-    another name it may be one (the order of the measurements), so it is only a warning.
+    Such a column may be a feature, the order of the measurements; what is called an index is left out before.
     """
     X = raw.X
     n = len(X)
     if n < FEWEST_COUNTED:
         return
-    ends = ((X[0] == 0) | (X[0] == 1)) & (X[-1] == X[0] + n - 1)
-    counted = [j for j in np.flatnonzero(ends) if counts_rows(X[:, j])]
+    suspects = ((X[0] == 0) | (X[0] == 1)) & (X[-1] == X[0] + n - 1)
+    counted = [j for j in np.flatnonzero(suspects) if (np.diff(X[:, j]) == 1).all()]
     called = [
         (j, len(np.unique(X[:, j])))
         for j, column in enumerate(raw.columns)
@@ -238,14 +221,14 @@ def _lost_digits(values: NDArray) -> str:
 
 
 # ---- an index that was written beside the table ----------------------------------------------------------------------
-INDEX = re.compile(r"|__index_level_0__|Unnamed: ?[0-9]+(\.[0-9]+)*")
+INDEX = re.compile(r"|__index_level_0__|Unnamed: ?[0-9]+(\.[0-9]+)*|\s*(?i:index|level_0|row|row\.?names?)\s*")
 
 
 def without_index(frame: FrameT, label: str, asked: Collection[str] = ()) -> FrameT:
     """Frame without the columns that other programs write beside a table; a warning names them.
 
-    Such a column has no name, or the name that pandas gives it. It counts the rows from 0 or 1, holds a text of its own
-    for each of them, or holds nothing.
+    Such a column has no name, or one that other programs give it. It counts the rows from 0 or 1, holds a text of its
+    own for each of them, or holds nothing.
     Columns that the caller names, ``asked``, are never left out.
     """
     opened = open_frame(frame, label)
@@ -273,4 +256,4 @@ def _as_index(series: nw.Series) -> str:
     cells = values.tolist()
     if n > 1 and len({cell for cell in cells if isinstance(cell, str) and cell}) == n:
         return "names the rows"
-    return "has neither a name nor a value" if all(map(is_missing, cells)) else ""
+    return "holds nothing" if all(map(is_missing, cells)) else ""

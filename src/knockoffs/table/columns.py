@@ -76,14 +76,11 @@ def recognise_kind(
     column of many zeros and a continuous rest is continuous. Codes written as whole numbers (3 = widowed) look like
     grades: they are ordinal, unless ``kinds=`` says otherwise.
 
+    ``values`` are numbers or codes of the levels, NaN where a cell is missing; ``ordered`` says whether the levels came
+    in an order that means something.
+
     Parameters
     ----------
-    values : array, shape (n,)
-        Numbers, or codes of the levels; NaN where a cell is missing.
-    dtype, levels
-        As in `Column`.
-    ordered : bool
-        Whether the levels came in an order that means something.
     scale : int
         Whole numbers with at most so many values, and no long tail, are a scale: ordinal.
     most_steps : int
@@ -180,12 +177,7 @@ def looks_like_counts(distinct: NDArray, counts: NDArray) -> bool:
     Shares that fall from 0 on to a rare last value are counts; balanced classes have no rare last value, and a bell
     on 1 to 5 has less variance than a count of its mean.
 
-    Parameters
-    ----------
-    distinct : array, shape (m,)
-        Distinct values in ascending order.
-    counts : array, shape (m,)
-        Rows of each.
+    ``distinct`` values are in ascending order, ``counts`` the rows of each.
 
     >>> looks_like_counts(np.arange(5), np.array([137, 270, 271, 180, 20]))
     False
@@ -288,10 +280,7 @@ def _plainly_continuous(X: NDArray) -> NDArray[np.bool_]:
 def own_values(column: Column, values: NDArray) -> NDArray:
     """Values of one column in its own type: labels for codes, integers where all are whole, days for dates.
 
-    Parameters
-    ----------
-    values : array of float, shape (n,)
-        NaN where a cell is missing, which is None among labels.
+    NaN, where a cell is missing, is None among labels.
     """
     if column.levels is None:
         whole = column.dtype == "integer" and np.array_equal(np.rint(values), values)
@@ -435,12 +424,7 @@ class Design:
 
 
 def design(columns: Sequence[Column], feature_of: NDArray[np.intp] | None = None) -> Design:
-    """Design of a table's columns for a model of y.
-
-    Parameters
-    ----------
-    feature_of : array of int, shape (n_columns,), optional
-        Feature of each column of the table; each its own by default.
+    """Design of a table's columns for a model of y; each column is a feature by default.
 
     >>> colour = Column("colour", "string", ("blue", "green", "red"), "nominal")
     >>> made = design([Column("size"), colour])

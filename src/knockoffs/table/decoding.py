@@ -101,7 +101,8 @@ def _decode(column: Column, values: NDArray, old: nw.Series, backend: ModuleType
         own = [None if is_missing(cell) else cell for cell in (own.tolist() if isinstance(own, np.ndarray) else own)]
     elif column.levels is not None and isinstance(own, np.ndarray) and own.dtype == object:
         own = own.tolist()
-    if column.dtype == "integer" and column.levels is None and not _whole(values):
+    present = values[~np.isnan(values)]
+    if column.dtype == "integer" and column.levels is None and (present != np.rint(present)).any():
         return nw.new_series(old.name, values, backend=backend)
     if is_pandas(old.to_native()) and (objects or old.to_native().dtype == object):
         import pandas as pd
@@ -125,11 +126,6 @@ def _in_dtype(made: nw.Series, old: nw.Series) -> nw.Series:
         return nw.from_native(made.to_native().astype(old.to_native().dtype), series_only=True)
     except (TypeError, ValueError):  # cells are missing that were not
         return made
-
-
-def _whole(values: NDArray) -> bool:
-    present = values[~np.isnan(values)]
-    return bool((present == np.rint(present)).all())
 
 
 # ---- arrays ------------------------------------------------------------------------------------------------------

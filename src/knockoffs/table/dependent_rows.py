@@ -157,7 +157,6 @@ def gap_of(
 
     Parameters
     ----------
-    order : array of int, shape (n,)
     excess : float
         Largest share by which the variance may be larger.
     fewest : int

@@ -55,7 +55,6 @@ def find_derived(
 
     Parameters
     ----------
-    table : Table
     determined : float
         Share of a column's variance, on the scale of normal scores, that others explain on held-out rows.
     beyond : float
@@ -276,8 +275,6 @@ def warn_of_leaks(
 
     Parameters
     ----------
-    values, kind, table, observed
-        As ``warn_of_target_in_other_words`` has them.
     most : int
         Columns that are added or subtracted.
     enough : float

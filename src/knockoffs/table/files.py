@@ -61,7 +61,9 @@ def read_table_file(path: Path, *, asked: Collection[str] = ()) -> pl.DataFrame:
         raise InputError(f"{path}: there is no such file." if not path.exists() else f"{path}: this is no file.")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty.")
-    return check_names(_read_parquet(path) if ending == ".parquet" else _read_text(path), path, asked)
+    return check_names(
+        _read_parquet(path) if ending == ".parquet" else pl.concat(open_text(path).blocks()), path, asked
+    )
 
 
 def check_names(frame: pl.DataFrame, path: Path, asked: Collection[str]) -> pl.DataFrame:
@@ -71,10 +73,6 @@ def check_names(frame: pl.DataFrame, path: Path, asked: Collection[str]) -> pl.D
         place = frame.columns.index("") + 1
         raise InputError(f"{path}: column {place} has no name. Name it in the header, or drop it.")
     return frame
-
-
-def _read_text(path: Path) -> pl.DataFrame:
-    return pl.concat(list(open_text(path).blocks()))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import scipy.sparse
     from narwhals.typing import IntoDataFrame
-from knockoffs.table.cells import Problem, ReadColumn, as_floats, merged, read_series, read_values, whole_numbers
+from knockoffs.table.cells import Problem, ReadColumn, as_floats, merged, read_series, read_values
 
 _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
 
@@ -68,20 +68,10 @@ def read_columns(X: object, argument: str, known: Sequence[Column] | None = None
 
 
 def _read_frame(X: IntoDataFrame, argument: str, known: Sequence[Column] | None) -> Raw:
-    import narwhals as nw
-
     frame = open_frame(X, argument)
-    names, types = frame.columns, list(frame.schema.values())
-    beyond = (nw.Int128, nw.UInt128)  # which numpy does not have
-    if names and all((dtype.is_integer() or dtype.is_float()) and dtype not in beyond for dtype in types):
-        values = frame.to_numpy()
-        if values.dtype.kind in "iuf":
-            columns = [Column(n, "integer" if t.is_integer() else "number") for n, t in zip(names, types, strict=True)]
-            whole = [merged(s.name, whole_numbers(s)) for s in frame.iter_columns() if s.dtype.is_integer()]
-            return Raw(as_floats(values), columns, True, [False] * len(names), [p for p in whole if p is not None])
-    text = [column.text or "label" for column in known] if known is not None else [None] * len(names)
+    text = [column.text or "label" for column in known] if known is not None else [None] * len(frame.columns)
     cells = (read_series(series, kind) for series, kind in zip(frame.iter_columns(), text, strict=True))
-    return _assemble(names, cells, len(frame), True)
+    return _assemble(frame.columns, cells, len(frame), True)
 
 
 def _assemble(names: Sequence[str], cells: Iterable[ReadColumn], n: int, named: bool) -> Raw:

@@ -141,13 +141,11 @@ def find_copies(table: Table, columns: Iterable[int], some: NDArray[np.intp]) ->
 def pattern_of(x: NDArray[np.float64], *, ordered: bool, fewest_ordered: int = 20, steps: int = 10**9) -> bytes:
     """Key that two columns share where each determines the other.
 
+    ``ordered`` numbers are the same in the same or the reverse order, and few of them in other units; labels and
+    steps, in any order. Cells are missing in both.
+
     Parameters
     ----------
-    x : array, shape (n,)
-        NaN where a cell is missing: it is missing in both.
-    ordered : bool
-        Numbers are the same in the same or the reverse order, and few of them in other units. What is not ordered,
-        labels and steps, is the same in any order.
     fewest_ordered : int
         Numbers with fewer different values than this may have one order by chance: they are compared as numbers,
         rounded to ``steps`` steps of their range.
@@ -239,7 +237,6 @@ def find_functions(
 
     Parameters
     ----------
-    table : Table
     rows_a_value : int
         Rows for each value of column i, on average, its most frequent value left out; with fewer, chance could do it.
     certain : float
@@ -391,11 +388,8 @@ def describe_relations(relations: Mapping[int, NDArray[np.intp]], names: Sequenc
     >>> describe_relations({2: np.array([0, 1])}, ["ldl", "hdl", "total"])
     "'total' of 'ldl', 'hdl'"
     """
-
-    def name(j: int) -> str:
-        return str(j) if names is None else names[j]
-
-    some = [f"{name(j)!r} of {name_some(map(name, of))}" for j, of in list(relations.items())[:most]]
+    called = names or [str(j) for j in range(1 + max(relations, default=0))]
+    some = [f"{called[j]!r} of {name_some(called[k] for k in of)}" for j, of in list(relations.items())[:most]]
     return "; ".join(some + ([f"and {len(relations) - most} more"] if len(relations) > most else []))
 
 

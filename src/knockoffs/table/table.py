@@ -192,12 +192,8 @@ class Table:
     def coarser_groups(self, *, cut: float = 0.8, most_columns: int = 2000) -> tuple[Groups, ...]:
         """Coarser partitions of the columns, the finest first: those of its groups, or one that joins near copies.
 
-        Parameters
-        ----------
-        cut : float
-            Average |correlation| of near copies, which are looked for where no groups were given.
-        most_columns : int
-            Of a table that is searched for near copies.
+        Near copies have an average |correlation| of ``cut``; they are looked for where no groups were given and there
+        are at most ``most_columns``.
 
         >>> x, z = np.random.default_rng(0).standard_normal((2, 40))
         >>> read_table(np.column_stack([x, z, x**3])).coarser_groups()[0].feature_of

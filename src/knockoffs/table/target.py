@@ -197,7 +197,8 @@ def _survival_target(
         cells = _read(y)
         if cells.levels is not None:
             raise InputError("task='survival', but y holds labels: pass y=(time, event).")
-        parts = {"time": replace(cells, values=np.abs(cells.values)), "event": replace(cells, values=_events(cells))}
+        events = np.where(np.isnan(cells.values), np.nan, cells.values > 0)
+        parts = {"time": replace(cells, values=np.abs(cells.values)), "event": replace(cells, values=events)}
     else:
         _check_index(table.native, y)
         for name in columns:
@@ -215,11 +216,6 @@ def _survival_target(
     kept = _weights_of(weights, observed, time, min_rows)
     note = f"{describe_kind(values, 'survival')}.{_left_out(observed)}"
     return Target(values, kept, "survival", observed, target_name(y) or name, None, note)
-
-
-def _events(cells: ReadColumn) -> NDArray:
-    """Events of signed times: 1 where they are positive."""
-    return np.where(np.isnan(cells.values), np.nan, (cells.values > 0).astype(float))
 
 
 def _left_out(observed: NDArray[np.bool_]) -> str:

@@ -59,12 +59,10 @@ def infer_kind(
     vary no more than counts do; a scale where they are few, have one peak and a rare end; and otherwise classes if they
     are few, and a number if there are more.
 
+    No value is missing. A ``task``, a key of ``KINDS_OF_TASK``, overrules the rule.
+
     Parameters
     ----------
-    y : array-like, shape (n,)
-        Without missing values.
-    task : str, optional
-        "classification", "regression", "binary", "multiclass", "numeric", "count" or "ordinal": overrules the rule.
     most_classes, rows_a_class : int
         Whole numbers are few if they have at most so many values, each in so many rows on average.
     fewest_grades : int

@@ -139,17 +139,12 @@ def check_output(
 
 def check_place(folder: Path, *, make: bool = False) -> None:
     """Refuse, before any work, a folder in which nothing can be written; ``make`` if it may still have to be made."""
-    nowhere = [link for link in (folder, *folder.parents) if make and link.is_symlink() and not link.exists()]
-    if nowhere:
-        raise InputError(f"{folder}: cannot make this folder: {nowhere[0]} is a link that leads nowhere.")
-    place = Path(os.path.realpath(folder))
+    place = folder
     while make and not os.path.lexists(place) and place != place.parent:
         place = place.parent
-    if not place.exists():
-        raise InputError(f"{folder}: there is no such folder. Make it first.")
     if not place.is_dir():
-        what = "this is a file, not a folder" if place == Path(os.path.realpath(folder)) else f"{place} is a file"
-        raise InputError(f"{folder}: cannot make this folder: {what}.")
+        what = "there is no such folder. Make it first" if not os.path.lexists(place) else f"{place} is no folder"
+        raise InputError(f"{folder}: {what}.")
     try:
         tempfile.TemporaryFile(dir=place).close()
     except OSError as error:
