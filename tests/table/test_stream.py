@@ -92,9 +92,9 @@ def test_text_of_a_batch_is_read_as_that_of_the_table():
     """Numbers are labels where the table has labels, and labels are refused where it has numbers."""
     with pytest.warns(KnockoffWarning, match="'[?]' taken as missing in 'b'"):
         table = read_table(pl.DataFrame({"a": ["1", "2", "x"] * 4, "b": ["1,5", "2,5", "?"] * 4}))
-    coded = code_like(pl.DataFrame({"a": ["2", "1"], "b": ["1,234", "-"]}), table.columns, "X")
-    np.testing.assert_array_equal(coded.X, [[1, 1.234], [0, np.nan]])
-    assert code_like(pl.DataFrame({"a": ["3", "x"], "b": ["1", "2"]}), table.columns, "X").n_unknown.tolist() == [1, 0]
+    X, _ = code_like(pl.DataFrame({"a": ["2", "1"], "b": ["1,234", "-"]}), table.columns, "X")
+    np.testing.assert_array_equal(X, [[1, 1.234], [0, np.nan]])
+    assert code_like(pl.DataFrame({"a": ["3", "x"], "b": ["1", "2"]}), table.columns, "X")[1].tolist() == [1, 0]
     with pytest.raises(InputError, match="column 'b' of X holds labels, 'soon', where the rows that were read first"):
         code_like(pl.DataFrame({"a": ["1"], "b": ["soon"]}), table.columns, "X")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,16 +111,11 @@ def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str) ->
     )
 
 
-@dataclass(frozen=True)
-class Coded:
-    """A batch in the codes of a table that was read before."""
+def code_like(frame: Frame, columns: Sequence[Column], argument: str) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Frame in the codes of a table that was read before and has the same columns.
 
-    X: NDArray[np.float64]
-    n_unknown: NDArray[np.intp]  # cells of each column whose label that table does not have; they are missing in X
-
-
-def code_like(frame: Frame, columns: Sequence[Column], argument: str) -> Coded:
-    """Frame in the codes of a table that was read before and has the same columns."""
+    And how many cells of each column have a label that the table does not have; they are missing.
+    """
     raw = read_columns(frame, argument, columns)
     refuse(raw.problems, argument)
     X, unknown = raw.X, np.zeros(len(columns), dtype=np.intp)
@@ -147,4 +142,4 @@ def code_like(frame: Frame, columns: Sequence[Column], argument: str) -> Coded:
     if infinite.any():
         i, j = np.argwhere(infinite)[0]
         raise InputError(f"column {columns[j].name!r} of {argument} is {X[i, j]} in its row {i}: numbers are finite.")
-    return Coded(X, unknown)
+    return X, unknown

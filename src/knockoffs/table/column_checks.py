@@ -116,11 +116,10 @@ def _stray_word(column: Column, values: NDArray, fewest: int = SCALE) -> Problem
 
 def warn_of_words(raw: Raw, argument: str) -> None:
     """Warn of words in text columns that are taken as missing cells, such as NA or a question mark."""
-    for words in sorted({tuple(sorted(words)) for words in raw.words.values()}):
-        columns = [name for name, own in raw.words.items() if tuple(sorted(own)) == words]
+    for words in sorted({tuple(sorted(column.words)) for column in raw.columns if column.words}):
+        names = name_some(column.name for column in raw.columns if tuple(sorted(column.words)) == words)
         warn(
-            f"{argument}: {name_some(words)} taken as missing in {name_some(columns)}; a column of categories keeps "
-            "them as labels."
+            f"{argument}: {name_some(words)} taken as missing in {names}; a column of categories keeps them as labels."
         )
 
 

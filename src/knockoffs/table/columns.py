@@ -41,6 +41,8 @@ class Column:
     # of a column of text that stands for numbers, booleans or dates: its kind, as ``knockoffs.table.text`` names it
     text: str = ""
     origin: float = 0.0  # of numbers far from zero: what is subtracted before a model of y sees them
+    ordered: bool = False  # whether the levels came in an order that means something
+    words: frozenset[str] = frozenset()  # of text: those that were taken as missing cells
 
 
 def describe(column: Column) -> str:
@@ -214,9 +216,7 @@ def one_peak(counts: NDArray) -> bool:
     return bool((np.where(rising, -step, step) <= noise).all())
 
 
-def recognise_kinds(
-    X: NDArray[np.float64], columns: Sequence[Column], ordered: Sequence[bool] | None = None
-) -> tuple[Column, ...]:
+def recognise_kinds(X: NDArray[np.float64], columns: Sequence[Column]) -> tuple[Column, ...]:
     """Columns of X, shape (n, n_columns), with their kinds and missing cells."""
     plain, n_missing, origin = _plainly_continuous(X), np.isnan(X).sum(axis=0), origins(X)
     result = []
@@ -224,7 +224,7 @@ def recognise_kinds(
         if plain[j] and column.levels is None and column.dtype in ("number", "date", "time"):
             kind, why = "continuous", WORDS.get(column.dtype, "numbers with decimals")
         else:
-            kind, why = recognise_kind(X[:, j], column.dtype, column.levels, bool(ordered is not None and ordered[j]))
+            kind, why = recognise_kind(X[:, j], column.dtype, column.levels, column.ordered)
         why += ", written as text" if column.text else ""
         result.append(replace(column, kind=kind, why=why, n_missing=int(n_missing[j]), origin=float(origin[j])))
     return tuple(result)

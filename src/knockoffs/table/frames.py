@@ -36,9 +36,7 @@ class Raw:
     X: NDArray[np.float64]  # numbers, days, codes of labels; NaN where a cell is missing
     columns: list[Column]  # without kinds
     named: bool  # whether the names came with the table
-    ordered: list[bool] = field(default_factory=list)  # whether the labels of a column came in an order
     problems: list[Problem] = field(default_factory=list)
-    words: dict[str, frozenset[str]] = field(default_factory=dict)  # by column, words taken as missing cells
 
 
 @dataclass(frozen=True)
@@ -77,10 +75,8 @@ def _read_frame(X: IntoDataFrame, argument: str, known: Sequence[Column] | None)
 def _assemble(names: Sequence[str], cells: Iterable[ReadColumn], n: int, named: bool) -> Raw:
     raw = Raw(np.full((n, len(names)), np.nan), [], named)
     for j, (name, column) in enumerate(zip(names, cells, strict=True)):
-        raw.columns.append(Column(name, column.dtype, column.levels, text=column.text))
-        raw.ordered.append(column.ordered)
-        if column.words:
-            raw.words[name] = column.words
+        own = Column(name, column.dtype, column.levels, text=column.text, ordered=column.ordered, words=column.words)
+        raw.columns.append(own)
         if column.problem is not None:
             raw.problems.append(column.problem)
         else:
@@ -145,7 +141,7 @@ def _read_array(X: object, argument: str, named: tuple[str, ...] | None = None) 
         dtype = "number" if values.dtype.kind == "f" else "integer"
         found = [merged(n, v) for n, v in zip(names, values.T, strict=True)] if values.dtype.kind in "iu" else []
         problems = [problem for problem in found if problem is not None]
-        return Raw(as_floats(values), [Column(name, dtype) for name in names], False, [False] * len(names), problems)
+        return Raw(as_floats(values), [Column(name, dtype) for name in names], False, problems)
     return _assemble(names, (read_values(n, v) for n, v in zip(names, values.T, strict=True)), len(values), False)
 
 

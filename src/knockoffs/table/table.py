@@ -358,7 +358,7 @@ def read_table(X: object, *, kinds: Kinds = None, argument: str = "X", min_rows:
         X = without_index(X, argument)
     raw = read_columns(X, argument)
     _check_shape(raw.X, argument, min_rows)
-    columns = recognise_kinds(raw.X, raw.columns, raw.ordered)
+    columns = recognise_kinds(raw.X, raw.columns)
     refuse([*raw.problems, *suspicious_columns(raw, columns, kinds or {})], argument)
     warn_of_words(raw, argument)
     warn_of_indexes(raw, argument)
