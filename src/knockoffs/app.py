@@ -14,7 +14,6 @@ import tempfile
 import time
 import warnings
 from base64 import b64encode
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import compare_digest
@@ -33,7 +32,7 @@ from knockoffs.report.summary import recorded_screen
 from knockoffs.simulate.examples import EXAMPLES
 from knockoffs.table.columns import KINDS, Column
 from knockoffs.table.files import read_table_file, write_table_file
-from knockoffs.table.table import read_table
+from knockoffs.table.table import read_table, unusable_columns
 from knockoffs.table.types import Label
 from knockoffs.table.writer import atomic_file
 
@@ -247,22 +246,11 @@ def read_upload(path: Path, source: str, target: str | None) -> Upload:
 
 def recognise(frame: pl.DataFrame) -> dict[str, Column | str]:
     """Columns by name, as they were recognised; for a column that cannot be used, what is wrong with it."""
-    names = frame.columns
-    with suppress(InputError):
-        return dict(zip(names, read_table(frame, argument="the table").columns, strict=True))
-    wrong: dict[str, str] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a column alone some rows have no value
-        for name in names:
-            try:
-                read_table(frame.select(name), argument="the table")
-            except InputError as error:
-                wrong[name] = str(error)
-    if len(wrong) == len(names):
-        raise InputError(wrong[names[0]])
-    read = read_table(frame.drop(wrong), argument="the table")
-    columns = iter(read.columns)
-    return {name: wrong[name] if name in wrong else next(columns) for name in names}
+    wrong = unusable_columns(frame)
+    if len(wrong) == len(frame.columns):
+        raise InputError(next(iter(wrong.values())))
+    columns = iter(read_table(frame.drop(wrong), argument="the table").columns)
+    return {name: wrong[name] if name in wrong else next(columns) for name in frame.columns}
 
 
 def editor_row(name: str, values: list[object], column: Column | str) -> dict[str, object]:

@@ -108,11 +108,26 @@ def test_weights_that_are_refused(weights, y, words):
         (10**20 * np.round(Y, 3).astype(object), "number"),
         (Y.astype(str), "number"),
         (Y > 0, "binary"),
+        (pd.Series(pd.Categorical(["x", 1, 2.5] * 20)), "classes"),
     ],
-    ids=["large", "small", "beyond 64 bits", "text", "truth"],
+    ids=["large", "small", "beyond 64 bits", "text", "truth", "categories of several types"],
 )
 def test_targets_that_are_taken(y, kind):
     assert as_target(y, TABLE).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (pl.Series([None] * N), "'time' is 0 or missing in every row"),
+        ([[1], [1, 2]] * 30, "y has rows of different lengths"),
+        (np.c_[Y, Y, Y, Y], "y should be a 1d array"),
+        (np.array(3.0), "y should be a 1d array"),
+    ],
+    ids=["nothing", "lists", "four columns", "a number"],
+)
+def test_what_is_no_survival_time_is_refused(y, words):
+    refuses(words, as_target, y, TABLE, task="survival")
 
 
 IN_OTHER_WORDS = {

@@ -118,6 +118,18 @@ def column_names(names: Sequence[object], argument: str) -> list[str]:
 
 
 def _read_array(X: object, argument: str, named: tuple[str, ...] | None = None) -> Raw:
+    values = table_array(X, argument)
+    names = list(named or (f"x{j}" for j in range(values.shape[1])))
+    if values.dtype.kind in "iuf":
+        dtype = "number" if values.dtype.kind == "f" else "integer"
+        found = [merged(n, v) for n, v in zip(names, values.T, strict=True)] if values.dtype.kind in "iu" else []
+        problems = [problem for problem in found if problem is not None]
+        return Raw(as_floats(values), [Column(name, dtype) for name in names], False, problems)
+    return _assemble(names, (read_values(n, v) for n, v in zip(names, values.T, strict=True)), len(values), False)
+
+
+def table_array(X: object, argument: str) -> NDArray:
+    """Array of two dimensions of what is no frame; anything else is refused."""
     if isinstance(X, str | bytes | dict | set | frozenset) or X is None or np.isscalar(X):
         raise InputError(f"{argument} is {type(X).__name__}: pass an array or a data frame, one row for each sample.")
     values = as_array(X, argument)
@@ -136,13 +148,7 @@ def _read_array(X: object, argument: str, named: tuple[str, ...] | None = None) 
         raise InputError(
             f"{argument} is complex. Complex data not supported: pass real and imaginary parts as columns."
         )
-    names = list(named or (f"x{j}" for j in range(values.shape[1])))
-    if values.dtype.kind in "iuf":
-        dtype = "number" if values.dtype.kind == "f" else "integer"
-        found = [merged(n, v) for n, v in zip(names, values.T, strict=True)] if values.dtype.kind in "iu" else []
-        problems = [problem for problem in found if problem is not None]
-        return Raw(as_floats(values), [Column(name, dtype) for name in names], False, problems)
-    return _assemble(names, (read_values(n, v) for n, v in zip(names, values.T, strict=True)), len(values), False)
+    return values
 
 
 def as_array(X: object, argument: str) -> NDArray:

@@ -31,13 +31,13 @@ from knockoffs.table.columns import Column, Design, design, overrule, recognise_
 from knockoffs.table.decoding import decimals_of, decode_array, decode_frame
 from knockoffs.table.frames import (
     SomeColumns,
-    as_array,
     is_frame,
     is_pandas,
     is_sparse,
     keep_columns,
     open_frame,
     read_columns,
+    table_array,
 )
 from knockoffs.table.groups import Groups, as_groups, cuts, number_groups, prune
 from knockoffs.table.moments import MOMENTS, to_units, unit_of
@@ -376,6 +376,13 @@ def _with_kinds(table: Table, kinds: Kinds, argument: str) -> Table:
     return replace(table, X=X, columns=columns)
 
 
+def unusable_columns(X: object) -> dict[str, str]:
+    """Say what is wrong with the columns of a table that cannot be used, by name."""
+    raw = read_columns(X, "the table")
+    problems = [*raw.problems, *suspicious_columns(raw, recognise_kinds(raw.X, raw.columns), {})]
+    return {one.name: f"column {one.name!r} of the table {one.what}: {one.remedy}." for one in problems}
+
+
 def refuse(problems: Sequence[Problem], argument: str, most: int = 10) -> None:
     """Raise one error for all columns that cannot be used."""
     if not problems:
@@ -416,7 +423,7 @@ def without_columns(X: object, names: Sequence[str] | None) -> object:
         raise InputError("drop: no column is left. Leave out those that are features.")
     if isinstance(X, Table):
         return X.keep(kept)
-    some = keep_columns(X, kept)
+    some = keep_columns(X.values if isinstance(X, SomeColumns) else X, kept)
     if not isinstance(some, np.ndarray):
         return some
     return SomeColumns(some, tuple(name for name in columns if name not in listed))
@@ -424,11 +431,11 @@ def without_columns(X: object, names: Sequence[str] | None) -> object:
 
 def names_of(X: object) -> list[str]:
     """Names of the columns of a table as it came; x0, x1, ... of an array."""
-    if isinstance(X, Table):
+    if isinstance(X, Table | SomeColumns):
         return list(X.names)
     if is_frame(X):
         return list(open_frame(X).columns)
-    return [f"x{j}" for j in range(np.shape(X if isinstance(X, np.ndarray) else as_array(X, "X"))[-1])]
+    return [f"x{j}" for j in range(table_array(X, "X").shape[1])]
 
 
 def columns_of(features: NDArray[np.bool_], table: Table, names: Sequence[str]) -> NDArray[np.bool_]:

@@ -325,9 +325,10 @@ def _warn_of_column(n: int) -> None:
 def _values(cells: ReadColumn, observed: NDArray[np.bool_]) -> NDArray:
     """Known values of a target: numbers, or labels as they came."""
     values = own_values(Column("y", cells.dtype, cells.levels), cells.values[observed])
-    if cells.dtype == "category" and all(isinstance(level, int | float) for level in cells.levels or ()):
+    kinds = {type(level) for level in cells.levels or ()} if cells.dtype == "category" else set()
+    if kinds and kinds <= {int, float}:
         return np.array(values.tolist())
-    return values
+    return values.astype(str) if len(kinds) > 1 else values  # labels of several types have no order
 
 
 def _check_values(values: NDArray, rows: NDArray[np.intp]) -> None:
