@@ -91,6 +91,16 @@ def test_a_sample_of_all_rows_has_the_answer_of_fit(table, options):
     np.testing.assert_array_equal(found.X_tilde, expected.X_tilde)
 
 
+def test_knockoffs_that_are_kept_have_the_decimals_of_the_sample(tmp_path):
+    """The planted fault would be those of its first rows."""
+    frame = numbers().with_columns(x0=pl.col("x0").round(2))
+    frame = frame.with_columns(x0=pl.when(pl.int_range(N) < N // 2).then(pl.col("x0").round(1)).otherwise("x0"))
+    frame.write_parquet(tmp_path / "a.parquet")
+    fit(tmp_path / "a.parquet", keep_knockoffs=tmp_path / "kept", options={"method": "knockoffs"})
+    kept = pl.read_parquet(tmp_path / "kept" / "*.parquet")["x0"].to_numpy()
+    assert (kept == kept.round(2)).all() and (kept != kept.round(1)).mean() > 0.5
+
+
 @pytest.mark.parametrize("options", [{}, {"estimator": "boosting"}, {"n_draws": 2, "level": "post_hoc"}])
 def test_workers_do_not_change_the_answer(table, options):
     """To the last bit: batches are added in their order."""

@@ -46,6 +46,9 @@ class SomeColumns:
     values: NDArray
     names: tuple[str, ...]
 
+    def __len__(self) -> int:
+        return len(self.values)
+
 
 def read_columns(X: object, argument: str, known: Sequence[Column] | None = None) -> Raw:
     """Columns of a table of any format, as floats; nothing is copied more than once.
