@@ -24,16 +24,7 @@ KNOCKOFFS = ("selector", "select")
 SELECTION = ("select", "test")
 GHOST = ("ghost",)
 # what an option holds, by the type of its field
-KINDS = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "tuple": list,
-    "dict": dict,
-    "Kinds": dict,
-    "object": str,
-}
+KINDS = {kind.__name__: kind for kind in (str, int, float, bool, dict)} | {"tuple": list, "Kinds": dict, "object": str}
 
 
 def _option(default: object, help: str, **about: object) -> Any:

@@ -152,9 +152,9 @@ def _check(
     """Refuse fields of ``where`` that are unknown, lacking or of another type."""
     unknown, lacking = sorted(content.keys() - shapes.keys()), sorted(set(needed) - content.keys())
     if unknown:
-        raise InputError(f"{where} has {name_some(unknown)}, which this version does not know.{remedy}")
+        raise InputError(f"{where}: {name_some(unknown)} not known to this version.{remedy}")
     if lacking:
-        raise InputError(f"{where} lacks {name_some(lacking)}.{remedy}")
+        raise InputError(f"{where}: {name_some(lacking)} not there.{remedy}")
     for name, value in content.items():
         if not fits(value, shapes[name]):
             raise _not_ours(f"{where}.{name}", value)

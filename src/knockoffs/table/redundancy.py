@@ -175,20 +175,17 @@ def _combinations(table: Table, numbers: NDArray[np.intp], some: NDArray[np.intp
     """Columns that are linear combinations of those before them."""
     if len(some) <= len(numbers) or not len(numbers):  # every column is one, then
         return {}
-    found = _combinations_in(table.X[some], numbers)
-    return _combinations_in(table.X, numbers) if found and len(some) < len(table) else found
-
-
-def _combinations_in(X: NDArray, numbers: NDArray[np.intp]) -> Relations:
-    X = X[:, numbers]
-    missing = np.isnan(X)
-    X = np.where(missing, np.nan_to_num(X).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1), X)
-    varies = np.ptp(X, axis=0) > 0  # in these rows
-    numbers = numbers[varies]
-    if not len(numbers):
-        return {}
-    found = dependent_columns(standardise(X[:, varies])[0])
-    return {int(numbers[j]): numbers[of] for j, of in found.items()}
+    found: Relations = {}
+    for rows in (some, slice(None)) if len(some) < len(table) else (some,):
+        X = table.X[rows][:, numbers]
+        missing = np.isnan(X)
+        X = np.where(missing, np.nan_to_num(X).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1), X)
+        varies = np.flatnonzero(np.ptp(X, axis=0) > 0)  # in these rows
+        found = dependent_columns(standardise(X[:, varies])[0]) if len(varies) else {}
+        found = {int(numbers[varies[j]]): numbers[varies[of]] for j, of in found.items()}
+        if not found:
+            break
+    return found
 
 
 def _between_features(table: Table, relations: Relations) -> Relations:
