@@ -11,7 +11,7 @@ from tests.refusals import refuses
 
 from knockoffs.errors import InputError
 from knockoffs.options import Options
-from knockoffs.record import FILES, check_selection_place, is_selection, write_selection
+from knockoffs.record import FILES, check_selection_place, is_selection, is_selection_csv, write_selection
 from knockoffs.record.comparing import differences
 from knockoffs.record.reading import PARAMETERS, read_selection
 from knockoffs.table.files import read_table_file
@@ -48,7 +48,7 @@ def test_a_record_comes_back_as_it_was_written(written):
     back = read_selection(folder / "selection.json")
     assert back == record
     assert differences(back, record) == ([], [])
-    assert is_selection(folder / FILES[0])
+    assert is_selection(folder / FILES[0]) and is_selection_csv(folder / FILES[1])
 
 
 def test_a_seed_of_any_length_comes_back(tmp_path):
@@ -63,7 +63,7 @@ def test_every_kind_of_selection_comes_back(way, tmp_path):
     folder, record = select_and_write(tmp_path, WAYS[way])
     back = read_selection(folder / "selection.json")
     assert back == record and not back.edited
-    assert is_selection(folder / FILES[0])
+    assert is_selection(folder / FILES[0]) and is_selection_csv(folder / FILES[1])
     check_selection_place(folder)  # its own files may be replaced
     check_csv(folder, record)
     keys = set(record.features[0]) - {"name", "selected", "q_value"}

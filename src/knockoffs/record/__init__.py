@@ -143,12 +143,12 @@ def current_versions() -> dict[str, str]:
 def check_selection_place(folder: Path, inputs: tuple[Path, ...] = (), *, force: bool = False) -> None:
     """Refuse, before the work, a folder where the selection cannot be written or would replace another file.
 
-    The files of an earlier selection, whose selection.json is there, are replaced; others only with ``force``.
+    The files of an earlier selection are replaced; other files of these names only with ``force``.
     """
     check_place(folder, make=True)
     if folder.is_dir():
-        for name in FILES:
-            check_output(folder / name, inputs, force=force, ours=lambda path: is_selection(path.with_name(FILES[0])))
+        for name, ours in zip(FILES, (is_selection, is_selection_csv), strict=True):
+            check_output(folder / name, inputs, force=force, ours=ours)
 
 
 def is_selection(path: Path) -> bool:
@@ -158,6 +158,17 @@ def is_selection(path: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(content, dict) and {"parameters", "data", "features", "format"} <= content.keys()
+
+
+def is_selection_csv(path: Path) -> bool:
+    """Whether a file has the header of a selection.csv."""
+    try:
+        with path.open("rb") as file:
+            header = file.readline(200).decode("ascii", "replace")
+    except OSError:
+        return False
+    names = header.removesuffix("\n").split(",")
+    return header.endswith("\n") and names[:2] == ["name", "selected"] and {"q_value"} <= set(names) <= {*COLUMNS}
 
 
 def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
