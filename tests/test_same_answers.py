@@ -385,12 +385,12 @@ def path_of(file, *, fake, points, feature_model="auto", estimator):
     from knockoffs.features.source import knockoff_source, read_features
     from knockoffs.importance.accuracy_drop import FAKES
     from knockoffs.seeds import as_generator
-    from knockoffs.table.files import read_table_file, take_column
+    from knockoffs.table.files import read_table_file
     from knockoffs.table.target import as_target
 
     frame, source = read_table_file(file), knockoff_source(feature_model)
     table, _ = read_features(source, frame.drop("y"), min_rows=5)
-    target = as_target(take_column(frame, "y"), table)
+    target = as_target(frame["y"], table)
     statistic = choose(target, estimator=estimator, importance="swap").statistic
     sampler = source(table, rng=as_generator(0).spawn(4)[0]).sampler
     lams, rng = np.linspace(0, 10, points), as_generator(0)

@@ -14,12 +14,12 @@ import tempfile
 import time
 import warnings
 from base64 import b64encode
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import compare_digest
 
 import pandas as pd
+import polars as pl
 import streamlit as st
 
 from knockoffs.cli.page import FOLDER, TOKEN, Run
@@ -31,9 +31,9 @@ from knockoffs.report.provenance import command_words, shell_word
 from knockoffs.report.summary import recorded_screen
 from knockoffs.simulate.examples import EXAMPLES
 from knockoffs.table.columns import KINDS, Column
-from knockoffs.table.files import column_names, drop_columns, read_table_file, write_table_file
-from knockoffs.table.table import read_table
-from knockoffs.table.types import Frame, Label
+from knockoffs.table.files import read_table_file, write_table_file
+from knockoffs.table.table import read_table, unusable_columns
+from knockoffs.table.types import Label
 from knockoffs.table.writer import atomic_file
 
 ENDINGS = ("csv", "tsv", "gz", "parquet")
@@ -244,24 +244,13 @@ def read_upload(path: Path, source: str, target: str | None) -> Upload:
     return Upload(source, path, list(found), len(frame), pd.DataFrame(rows), list(dict.fromkeys(said)), target)
 
 
-def recognise(frame: Frame) -> dict[str, Column | str]:
+def recognise(frame: pl.DataFrame) -> dict[str, Column | str]:
     """Columns by name, as they were recognised; for a column that cannot be used, what is wrong with it."""
-    names = [str(name) for name in column_names(frame)]
-    with suppress(InputError):
-        return dict(zip(names, read_table(frame, argument="the table").columns, strict=True))
-    wrong: dict[str, str] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a column alone some rows have no value
-        for name in names:
-            try:
-                read_table(drop_columns(frame, [other for other in names if other != name]), argument="the table")
-            except InputError as error:
-                wrong[name] = str(error)
-    if len(wrong) == len(names):
-        raise InputError(wrong[names[0]])
-    read = read_table(drop_columns(frame, list(wrong)), argument="the table")
-    columns = iter(read.columns)
-    return {name: wrong[name] if name in wrong else next(columns) for name in names}
+    wrong = unusable_columns(frame)
+    if len(wrong) == len(frame.columns):
+        raise InputError(next(iter(wrong.values())))
+    columns = iter(read_table(frame.drop(wrong), argument="the table").columns)
+    return {name: wrong[name] if name in wrong else next(columns) for name in frame.columns}
 
 
 def editor_row(name: str, values: list[object], column: Column | str) -> dict[str, object]:
@@ -317,20 +306,18 @@ def more_options() -> dict[str, object]:
 
 @st.fragment(run_every=POLL)
 def show_progress(desk: Desk) -> None:
-    """Show the stages of the run, and its answer when it has ended."""
+    """Show what the run is doing, and its answer when it has ended."""
     run = desk.run
     if run is None:
         return
     if not run.running:
         finish(desk, run)
         st.rerun()
-    stages = run.stages()
+    stage, done, total = run.stage()
     with st.status(f"Running, {time.time() - run.started:.0f} s", state="running", expanded=True):
-        for stage in stages:
-            st.text(f"{'…' if stage is stages[-1] else '✓'} {stage['name']}, {stage['seconds']:.1f} s")
-        if stages and stages[-1]["total"]:
-            done, total = stages[-1]["done"] or 0, stages[-1]["total"]
-            st.progress(min(done / total, 1.0), text=f"{done} of {total}")
+        st.text(stage)
+        if total:
+            st.progress(min((done or 0) / total, 1.0), text=f"{done or 0} of {total}")
     if st.button("Cancel"):
         run.cancel()
         finish(desk, run)

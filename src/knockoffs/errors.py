@@ -63,16 +63,9 @@ def interrupts() -> Iterator[None]:
 
 
 def require(package: str, what: str, instead: str = "") -> None:
-    """Refuse, before any work, what needs a package that is not installed.
+    """Refuse, before any work, ``what`` (in the plural) needs a package, a key of ``EXTRAS``, that is not installed.
 
-    Parameters
-    ----------
-    package : str
-        A key of ``EXTRAS``.
-    what : str
-        What needs it, in the plural.
-    instead : str
-        What can be done without it.
+    The sentence ends with what can be done ``instead``.
     """
     try:
         there = find_spec(package) is not None

@@ -24,16 +24,7 @@ KNOCKOFFS = ("selector", "select")
 SELECTION = ("select", "test")
 GHOST = ("ghost",)
 # what an option holds, by the type of its field
-KINDS = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "tuple": list,
-    "dict": dict,
-    "Kinds": dict,
-    "object": str,
-}
+KINDS = {kind.__name__: kind for kind in (str, int, float, bool, dict)} | {"tuple": list, "Kinds": dict, "object": str}
 
 
 def _option(default: object, help: str, **about: object) -> Any:
@@ -417,16 +408,10 @@ def check_arguments(given: Mapping[str, Any]) -> None:
     """
     for option in options_of("selector").values():
         refuse_value(option, given.get(option.called), option.called)
-    refuse_dropped(given.get("covariates"), given.get("drop"))
+    listed = [given.get(name) or () for name in ("covariates", "drop")]
+    for name in set.intersection(*({names} if isinstance(names, str) else {*map(str, names)} for names in listed)):
+        raise InputError(f"covariates: {name!r} is in drop too. Take it out of one of them.")
     importance_options(given.get("importance_options"))
-
-
-def refuse_dropped(covariates: Iterable[str] | None, drop: Iterable[str] | None) -> None:
-    """Refuse a covariate that is dropped."""
-    dropped = [drop] if isinstance(drop, str) else list(drop or ())
-    for name in [covariates] if isinstance(covariates, str) else covariates or ():
-        if name in dropped:
-            raise InputError(f"covariates: {name!r} is in drop too. Take it out of one of them.")
 
 
 def importance_options(

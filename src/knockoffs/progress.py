@@ -98,12 +98,8 @@ def announced(asked: bool) -> Iterator[None]:
         def on_end(self, event: object) -> None:
             pass
 
-    listener = Compiling()
-    event.register("numba:compile", listener)
-    try:
+    with event.install_listener("numba:compile", Compiling()):
         yield
-    finally:
-        event.unregister("numba:compile", listener)
 
 
 def announce() -> None:
@@ -157,14 +153,7 @@ def stage(label: str) -> None:
 def track(items: Iterable[T], label: str, *, total: int | None = None) -> Iterator[T]:
     """Yield items, and show how many are done, inside of ``showing``; elsewhere nothing is shown.
 
-    Parameters
-    ----------
-    items : iterable
-        What is worked through; a joblib generator will do.
-    label : str
-        What the work is, in two or three words.
-    total : int, optional
-        Number of items, where ``len(items)`` does not tell.
+    The label says what the work is in two or three words; ``total`` is the number of items if they have no length.
 
     >>> list(track([1, 2, 3], "counting"))
     [1, 2, 3]

@@ -247,10 +247,10 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.seeds import as_generator
         from knockoffs.table.dependent_rows import (
             gap_of,
+            labels_of,
             places_in_blocks,
             split_environments,
             take_clusters,
-            take_labels,
             take_order,
         )
         from knockoffs.table.frames import refuse_dask
@@ -268,7 +268,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             source = source_of(options)
             clusters, features = take_clusters(options["clusters"], without_columns(X, options["drop"]))
             order, features = take_order(options["order"], features, clusters)
-            labels, features = take_labels(options["environments"], features, "environments")
+            labels, features = labels_of(options["environments"], features, "environments")
             table, notes = read_features(
                 source,
                 features,

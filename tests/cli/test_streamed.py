@@ -34,7 +34,7 @@ def test_chosen_where_memory_is_short_and_run_again_where_it_is_not(table, tmp_p
         little(patch, 800 * 14 * 8 * 7)
         run("select", table, *SELECT, "--drop", "other", "--sample-rows", 300, "--out", tmp_path / "out")
     captured = capsys.readouterr()
-    assert "in batches, because 800 rows of 14 columns would take about 0.7 MiB in memory" in captured.err
+    assert "in batches, because it would take about 0.7 MiB in memory" in captured.err
     assert "800 rows are read in batches; P^X is fitted on 300 of them" in captured.out
     content = json.loads((tmp_path / "out" / "selection.json").read_text())
     assert content["parameters"]["stream"] == "always" and content["parameters"]["sample_rows"] == 300
@@ -105,7 +105,7 @@ def test_knockoffs_of_all_rows_are_kept(table, tmp_path, monkeypatch, capsys):
 def test_what_cannot_fit_says_so_before_it_is_read(table, tmp_path, monkeypatch, capsys):
     little(monkeypatch, 1000)
     run("select", table, *SELECT, "--drop", "other", "--stream", "never", status=1)
-    assert "or more beside the table, and 0.0 MiB are free" in capsys.readouterr().err
+    assert "or more, and 0.0 MiB are free" in capsys.readouterr().err
 
 
 def test_calls_that_cannot_be(table, capsys):

@@ -235,7 +235,7 @@ BAD = {
     ),
     "no position": (lambda f: replace_line(f(".bim"), 2, "1 rs1 0 here A C"), "in.bim: line 2 has .* position 'here'"),
     "short person": (lambda f: replace_line(f(".fam"), 1, "f p"), "in.fam: line 1 has 2 values"),
-    "no text": (lambda f: f(".bim").write_bytes(b"\xff\xfe\x00" * 20), "in.bim: line 1 or later is no text"),
+    "no text": (lambda f: f(".bim").write_bytes(b"\xff\xfe\x00" * 20), "in.bim: cannot be read as text"),
     "another bim": (lambda f: replace_line(f(".bim"), 1, ""), "are of another file"),
 }
 

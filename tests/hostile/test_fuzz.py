@@ -15,7 +15,7 @@ from knockoffs import Mosaic
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.record import SelectionRecord, write_selection
 from knockoffs.record.reading import read_selection
-from knockoffs.table.files import column_names, read_table_file, take_column, write_table_file
+from knockoffs.table.files import read_table_file, write_table_file
 from knockoffs.table.groups import as_groups, read_groups
 from knockoffs.table.table import read_table
 
@@ -124,8 +124,6 @@ def read_any(path):
         frame = read_table_file(path)
         with contextlib.suppress(InputError):  # what is no table of features is refused by name
             read_table(frame)
-        for name in column_names(frame):
-            take_column(frame, name)
 
 
 def outcomes(good, folder, name, n, rng):

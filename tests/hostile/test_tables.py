@@ -17,7 +17,9 @@ from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector, read_table
 from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.table.dependent_rows import take_clusters
 from knockoffs.table.redundancy import find_relations
+from knockoffs.table.table import without_columns
 from knockoffs.table.target import as_target
 
 N = 60
@@ -293,6 +295,19 @@ FITTED = {
     **{name: TAKEN[name] for name in ("large", "small", "far from zero", "a zone", "Arrow", "categories", "odd names")},
     **{name: READ_AS[name][0] for name in ("an outlier of 1e100", "one category", "five rows", "numbers as text")},
 }
+
+
+@pytest.mark.parametrize(
+    "table", [X[:, 0], np.array(3.0), {"a": [1]}, None], ids=["a row", "a number", "a dict", "None"]
+)
+def test_columns_of_what_is_no_table_cannot_be_dropped(table):
+    with pytest.raises(InputError, match="Reshape your data|pass an array or a data frame"):
+        without_columns(table, ["x0"])
+
+
+def test_columns_of_an_array_are_dropped_and_named_after_that():
+    clusters, rest = take_clusters("x1", without_columns(np.c_[X[:, 0], np.arange(N) // 2, X], ["x0"]))
+    assert len(set(clusters)) == N // 2 and rest.names == ("x2", "x3", "x4", "x5", "x6")
 
 
 @pytest.mark.parametrize("table", FITTED.values(), ids=FITTED)

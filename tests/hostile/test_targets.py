@@ -44,7 +44,10 @@ TARGETS = {
     "too short": (Y[:-1], "they must have one row for each"),
     "a label a row": ([f"l{i}" for i in range(N)], "too many for classes"),
     "a column of X": (X[:, 0], "the target is among the features"),
-    "lists of different lengths": ([[1], [1, 2]] * 30, "y holds lists of different lengths"),
+    "lists of different lengths": (
+        [[1], [1, 2]] * 30,
+        "y has rows of different lengths: row 0 has 1 values, row 1 has 2",
+    ),
     "objects": ([object() for _ in range(N)], "y holds <object.*in row 0"),
     "a generator": ((v for v in Y), "y should be a 1d array"),
     "no values": ([], "y has 0 values and X has 60 rows"),
@@ -105,11 +108,26 @@ def test_weights_that_are_refused(weights, y, words):
         (10**20 * np.round(Y, 3).astype(object), "number"),
         (Y.astype(str), "number"),
         (Y > 0, "binary"),
+        (pd.Series(pd.Categorical(["x", 1, 2.5] * 20)), "classes"),
     ],
-    ids=["large", "small", "beyond 64 bits", "text", "truth"],
+    ids=["large", "small", "beyond 64 bits", "text", "truth", "categories of several types"],
 )
 def test_targets_that_are_taken(y, kind):
     assert as_target(y, TABLE).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (pl.Series([None] * N), "'time' is 0 or missing in every row"),
+        ([[1], [1, 2]] * 30, "y has rows of different lengths"),
+        (np.c_[Y, Y, Y, Y], "y should be a 1d array"),
+        (np.array(3.0), "y should be a 1d array"),
+    ],
+    ids=["nothing", "lists", "four columns", "a number"],
+)
+def test_what_is_no_survival_time_is_refused(y, words):
+    refuses(words, as_target, y, TABLE, task="survival")
 
 
 IN_OTHER_WORDS = {

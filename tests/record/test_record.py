@@ -14,7 +14,7 @@ from knockoffs.options import Options
 from knockoffs.record import FILES, check_selection_place, is_selection, is_selection_csv, write_selection
 from knockoffs.record.comparing import differences
 from knockoffs.record.reading import PARAMETERS, read_selection
-from knockoffs.table.files import read_table_file, take_column
+from knockoffs.table.files import read_table_file
 
 STORED = Path(__file__).parent.parent / "stored" / "selection_format_1.json"
 WAYS = {
@@ -130,11 +130,11 @@ def test_a_default_p_x_of_an_earlier_version_is_the_mixture(tmp_path):
 
 def check_csv(folder, record):
     frame = read_table_file(folder / "selection.csv")
-    place = {name: i for i, name in enumerate(take_column(frame, "name").tolist())}
+    place = {name: i for i, name in enumerate(frame["name"].to_list())}
     assert sorted(place) == sorted(record.names)
     for feature in record.features:
         for key, value in feature.items():
-            assert take_column(frame, key)[place[feature["name"]]] == (None if value == "" else value)
+            assert frame[key][place[feature["name"]]] == (None if value == "" else value)
 
 
 def leaves(value, path=()):

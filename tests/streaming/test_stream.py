@@ -91,6 +91,16 @@ def test_a_sample_of_all_rows_has_the_answer_of_fit(table, options):
     np.testing.assert_array_equal(found.X_tilde, expected.X_tilde)
 
 
+def test_knockoffs_that_are_kept_have_the_decimals_of_the_sample(tmp_path):
+    """The planted fault would be those of its first rows."""
+    frame = numbers().with_columns(x0=pl.col("x0").round(2))
+    frame = frame.with_columns(x0=pl.when(pl.int_range(N) < N // 2).then(pl.col("x0").round(1)).otherwise("x0"))
+    frame.write_parquet(tmp_path / "a.parquet")
+    fit(tmp_path / "a.parquet", keep_knockoffs=tmp_path / "kept", options={"method": "knockoffs"})
+    kept = pl.read_parquet(tmp_path / "kept" / "*.parquet")["x0"].to_numpy()
+    assert (kept == kept.round(2)).all() and (kept != kept.round(1)).mean() > 0.5
+
+
 @pytest.mark.parametrize("options", [{}, {"estimator": "boosting"}, {"n_draws": 2, "level": "post_hoc"}])
 def test_workers_do_not_change_the_answer(table, options):
     """To the last bit: batches are added in their order."""
@@ -343,8 +353,8 @@ def test_errors(table, change, message):
 
 
 def test_sums_that_do_not_fit_are_refused_before(table, monkeypatch):
-    monkeypatch.setattr("knockoffs.streaming.statistic.available_memory", lambda: 10_000.0)
-    refuses("sums of products of 24 columns and knockoffs need about", fit, table)
+    monkeypatch.setattr("knockoffs.table.memory.available_memory", lambda: 10_000.0)
+    refuses("a lasso of 24 columns and knockoffs needs", fit, table)
 
 
 def test_errors_of_files(tmp_path):
@@ -391,7 +401,7 @@ def test_classes_that_each_file_numbers_for_itself(tmp_path):
         labels = pd.Categorical([f"{letter}{i % 100}" for i in range(200)])
         pd.DataFrame({"x": np.arange(200.0), "y": labels}).to_parquet(tmp_path / f"{k}.parquet")
     column = open_rows(tmp_path).column("y")
-    assert column.tolist() == [f"{letter}{i % 100}" for letter in "ab" for i in range(200)]
+    assert column.to_list() == [f"{letter}{i % 100}" for letter in "ab" for i in range(200)]
 
 
 def test_one_name_twice_in_a_file(tmp_path):

@@ -88,16 +88,9 @@ def test_codes_with_a_word_among_them_are_categories():
     assert read_table(frames(dependents=dependents)[1]).columns[1].kind == "nominal"
 
 
-@pytest.mark.parametrize("name", ["index", "level_0", "row.names"])
-@pytest.mark.parametrize("start", [0, 1])
-def test_an_index_under_its_own_name_is_refused(name, start):
-    message = refusal(pd.DataFrame({name: np.arange(start, start + N), "size": SIZE}))
-    assert f"column {name!r} of X counts the rows, {start} to {start + N - 1}: it is the index" in message
-
-
 @pytest.mark.parametrize("which", [0, 1], ids=["pandas", "polars"])
-@pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__"])
-def test_an_index_without_a_name_is_left_out(name, which):
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__", "index", "level_0", "row.names"])
+def test_an_index_that_was_written_beside_the_table_is_left_out(name, which):
     for values, does in ((range(N), "numbers"), (range(1, N + 1), "numbers"), (NAMES, "names")):
         with pytest.warns(KnockoffWarning, match=f"X: the column '{name}' {does} the rows and is left out"):
             assert read_table(frames(**{name: list(values)})[which]).names == ("size",)
@@ -137,7 +130,6 @@ def test_a_share_of_the_cells_is_needed_in_long_tables():
 def test_all_offending_columns_are_in_one_error():
     frame = pd.DataFrame(
         {
-            "index": np.arange(N),
             "name": NAMES,
             "dose": [*STRAY[:5], "soon", *STRAY[6:]],
             "empty": np.full(N, np.nan),
@@ -147,11 +139,11 @@ def test_all_offending_columns_are_in_one_error():
         }
     )
     message = refusal(frame)
-    assert message.startswith("X has 6 columns that cannot be used as they are:\n")
-    for name in ("index", "name", "dose", "empty", "size", "mixed"):
+    assert message.startswith("X has 5 columns that cannot be used as they are:\n")
+    for name in ("name", "dose", "empty", "size", "mixed"):
         assert f"\n  {name!r} " in message
     assert "'fine'" not in message
-    assert message.endswith("To leave all of them out: drop=['mixed', 'index', 'name', 'dose', 'empty', 'size'].")
+    assert message.endswith("To leave all of them out: drop=['mixed', 'name', 'dose', 'empty', 'size'].")
 
 
 def test_objects_that_are_no_cells_are_type_errors():

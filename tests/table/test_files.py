@@ -13,7 +13,7 @@ from tests.refusals import refuses
 
 from knockoffs.errors import KnockoffWarning
 from knockoffs.table import csv_blocks
-from knockoffs.table.files import file_hash, read_table_file, take_column, write_table_file
+from knockoffs.table.files import file_hash, read_table_file, write_table_file
 from knockoffs.table.table import read_table
 
 MIXED = {
@@ -30,7 +30,7 @@ def test_a_table_comes_back_as_it_was_written(tmp_path, ending, make):
     path = tmp_path / f"table{ending}"
     write_table_file(make(MIXED), path)
     back = read_table_file(path)
-    assert {name: take_column(back, name).tolist() for name in back.columns} == MIXED
+    assert {name: back[name].to_list() for name in back.columns} == MIXED
 
 
 HEART = """,age,ca,thal,chest,pain,when,flag
@@ -162,7 +162,7 @@ def test_odd_cells_are_read_as_the_page_on_formats_says(tmp_path, case, monkeypa
         (b'"",a\n"1",5\n"2",7\n', {"a": [5, 7]}, ["the column '' numbers the rows"]),
         (b'"",a\n"Mazda RX4",5\n"Datsun 710",7\n', {"a": [5, 7]}, ["the column '' names the rows and is left out"]),
         (b"Unnamed: 0,a\n0,5\n1,7\n", {"a": [5, 7]}, ["the column 'Unnamed: 0' numbers the rows"]),
-        (b"a,b,\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4]}, ["neither a name nor a value"]),
+        (b"a,b,\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4]}, ["holds nothing"]),
     ],
     ids=range(12),
 )
@@ -200,7 +200,8 @@ def test_labels_come_back_and_no_spreadsheet_runs_them(tmp_path):
     ]
     path = tmp_path / "t.csv"
     write_table_file({"=name": labels, "n": list(range(len(labels)))}, path)
-    assert plain(read_table_file(path)) == {"=name": labels, "n": list(range(len(labels)))}
+    back = [label.replace("\r", "\n") for label in labels]  # ends of lines are newlines
+    assert plain(read_table_file(path)) == {"=name": back, "n": list(range(len(labels)))}
     with path.open(newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "@", "\t", "\r")) or cell == "-x"]
@@ -252,7 +253,7 @@ def test_parquet_is_read_and_written(tmp_path, case):
     values, expected = PARQUET[case]
     pl.DataFrame({"a": values, "b": [1.0, 2.0]}).write_parquet(tmp_path / "t.parquet")
     frame = read_table_file(tmp_path / "t.parquet")
-    found = take_column(frame, "a").tolist()
+    found = frame["a"].to_list()
     assert [None if v is None or v != v else v for v in found] == expected
     write_table_file(frame, tmp_path / "back.parquet")
     assert read_table_file(tmp_path / "back.parquet").equals(frame)
@@ -262,7 +263,6 @@ def test_parquet_is_read_and_written(tmp_path, case):
 def test_a_column_that_is_neither_numbers_nor_labels_is_refused(tmp_path, values):
     pl.DataFrame({"a": values, "b": [1, 2]}).write_parquet(tmp_path / "t.parquet")
     frame = read_table_file(tmp_path / "t.parquet")
-    refuses("column 'a' holds .*, which is neither numbers nor labels", take_column, frame, "a")
     refuses("^column 'a' of X [^\n]*[.]$", read_table, frame)
 
 

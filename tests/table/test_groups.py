@@ -9,7 +9,7 @@ from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.table.auto_groups import FLOOR, ROOM, WINDOW, auto_groups, cut_neighbours, neighbour_tree, room_of, runs
+from knockoffs.table.auto_groups import FLOOR, ROOM, WINDOW, auto_groups, cut_tree, neighbour_tree, room_of, runs
 from knockoffs.table.groups import Groups, as_groups, columns_of, name_group, prune, read_groups, read_nested
 from knockoffs.table.table import read_table
 
@@ -252,7 +252,7 @@ def test_the_tree_joins_the_nearest_neighbours(d):
     ]
     for height in (0.2, 0.5, 0.8):
         n = next((i for i, h in enumerate(heights) if h > height), len(heights))
-        assert cut_neighbours(tree, d, height) == (steps[n - 1] if n else [[j] for j in range(d)])
+        assert cut_tree(tree, d, height) == (steps[n - 1] if n else [[j] for j in range(d)])
 
 
 def test_runs_are_stretches_of_one_group():

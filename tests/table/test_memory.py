@@ -40,10 +40,11 @@ def test_a_limit_of_the_address_space_is_seen():
 
 def test_what_is_too_large_is_said(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 2.0**30)
-    assert memory.must_stream(1000, 10) is None
-    assert "3.0 GiB in memory, and 1.0 GiB are free" in memory.must_stream(1_000_000, 50)
+    assert memory.must_stream(memory.needed_memory(1000, 10)) is None
+    said = memory.must_stream(memory.needed_memory(1_000_000, 50))
+    assert "3.0 GiB in memory, and 1.0 GiB are free" in said
     memory.check_memory(100_000, 50, "")
-    with pytest.raises(InputError, match="1.5 GiB or more beside the table, and 1.0 GiB are free: take fewer"):
+    with pytest.raises(InputError, match="1.5 GiB or more, and 1.0 GiB are free: take fewer"):
         memory.check_memory(1_000_000, 50, "take fewer")
 
 

@@ -107,5 +107,5 @@ def test_a_partition_is_read_by_its_resolution(tmp_path):
     assert sorted(read_partitions(path, chromosomes, snps)) == [coarse, fine]
     refuses("'corse' is not known. Did you mean 'coarse'", read_partitions, path, chromosomes, snps, ["corse"])
     refuses("has no group for 1 SNP, 'rs9' for instance", read_partitions, path, np.array(["1"]), ["rs9"], ["fine"])
-    with pytest.raises(InputError, match="cannot be read as a partition"):
+    with pytest.raises(InputError, match="none.txt: cannot be read as text"):
         read_partitions(str(tmp_path / "none.txt"), np.array(["1"]), ["rs9"], ["fine"])

@@ -10,7 +10,9 @@ import typer
 from knockoffs.options import Options, importance_options, options_of, refuse_value
 
 if TYPE_CHECKING:
-    from knockoffs.table.types import Frame, Json
+    from polars import DataFrame
+
+    from knockoffs.table.types import Json
 
 
 def bad_call(message: str) -> Exception:
@@ -55,13 +57,12 @@ def _check_target(options: Options) -> None:
         raise bad_call(f"Missing option '{lacking}': a survival time needs --time and --event.")
 
 
-def check_columns(frame: Frame, names: list[str], flag: str) -> None:
+def check_columns(frame: DataFrame, names: list[str], flag: str) -> None:
     """Refuse columns that the table does not have, and name the nearest that it has."""
     from knockoffs.errors import did_you_mean, name_some
     from knockoffs.table.cells import is_number
-    from knockoffs.table.files import column_names
 
-    columns = [str(name) for name in column_names(frame)]
+    columns = frame.columns
     known = set(columns)
     for name in names:
         if name not in known:
@@ -80,15 +81,6 @@ def split_names(known: list[str], names: tuple[str, ...] | list[str]) -> list[st
     found = []
     for name in names:
         found += [name] if name in known or "," not in name else [part.strip() for part in name.split(",")]
-    return found
-
-
-def columns_named(frame: Frame, names: tuple[str, ...] | list[str], flag: str) -> list[str]:
-    """Columns of the table that were named, separated by commas or not."""
-    from knockoffs.table.files import column_names
-
-    found = split_names([str(name) for name in column_names(frame)], names)
-    check_columns(frame, found, flag)
     return found
 
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from knockoffs.cli.checks import bad_call, check_columns, columns_named
+from knockoffs.cli.checks import bad_call, check_columns, split_names
 from knockoffs.cli.output import say, show, spoken_warnings
 from knockoffs.errors import InputError
 from knockoffs.features.source import KnockoffSource, is_network_file, read_features, refuse_fixed
 from knockoffs.options import Options
 from knockoffs.progress import stage
 from knockoffs.record import SelectionRecord, check_selection_place, write_selection
-from knockoffs.table.files import column_names, drop_columns, file_hash, read_table_file, take_column
+from knockoffs.table.files import file_hash, read_table_file
 from knockoffs.table.table import Table
-from knockoffs.table.types import Frame
 from knockoffs.table.writer import is_same_file
 
 
-def read(table: Path, *named: str | None) -> Frame:
+def read(table: Path, *named: str | None) -> pl.DataFrame:
     """Frame of a file; columns that are ``named`` are read even if they look unusable."""
     say(f"reading {table}")
     stage("reading the table")
@@ -30,14 +29,15 @@ def read(table: Path, *named: str | None) -> Frame:
         return read_table_file(table, asked=parts)
 
 
-def read_features_of(table: Path, options: Options) -> tuple[Frame, Frame]:
+def read_features_of(table: Path, options: Options) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Frame of a file, and the same without the dropped columns."""
     frame = read(table, *options.drop)
-    dropped = columns_named(frame, options.drop, "--drop")
-    return frame, drop_columns(frame, dropped) if dropped else frame
+    dropped = split_names(frame.columns, options.drop)
+    check_columns(frame, dropped, "--drop")
+    return frame, frame.drop(dropped)
 
 
-def check_features(source: KnockoffSource, X: Frame, options: Options, argument: str, **more: Any) -> Table:
+def check_features(source: KnockoffSource, X: pl.DataFrame, options: Options, argument: str, **more: Any) -> Table:
     """Features of a table, checked for a source of knockoffs; warnings are printed."""
     refuse_fixed(source)
     how: dict[str, Any] = {"kinds": options.kinds, "groups": groups_of(options), "dependent": options.dependent}
@@ -46,52 +46,29 @@ def check_features(source: KnockoffSource, X: Frame, options: Options, argument:
 
 
 def take_apart(
-    frame: Frame, options: Options
-) -> tuple[Frame, NDArray | tuple[NDArray, ...], NDArray[np.float64] | None]:
+    frame: pl.DataFrame, options: Options
+) -> tuple[pl.DataFrame, pl.Series | tuple[pl.Series, ...], NDArray | None]:
     """Features, target (of a survival time a tuple) and weights (or None) of a frame."""
     target, weights = options.target_columns, options.weights
+    dropped, covariates = (split_names(frame.columns, names) for names in (options.drop, options.covariates))
     check_columns(frame, target, "--target" if options.target else "--time, --event or --entry")
-    dropped = columns_named(frame, options.drop, "--drop")
-    parts = tuple(take_column(frame, name) for name in target)
-    y = parts[0] if options.target else parts
-    if weights is None:
-        return drop_columns(frame, list({*target, *dropped})), y, None
-    check_columns(frame, [weights], "--weights")
+    check_columns(frame, dropped, "--drop")
+    check_columns(frame, covariates, "--covariates")
+    check_columns(frame, [weights] if weights else [], "--weights")
     if weights in target:
         raise bad_call(f"--weights {weights!r} is the target: name another column, or leave out the weights.")
-    return drop_columns(frame, list({*target, weights, *dropped})), y, weights_of(frame, weights)
-
-
-def covariates_of(frame: Frame, options: Options) -> list[str]:
-    """Columns that are covariates: features that are left, not the target nor the weights."""
-    found = columns_named(frame, options.covariates, "--covariates")
-    for name in found:
-        if name in (*options.target_columns, options.weights, *columns_named(frame, options.drop, "--drop")):
+    for name in covariates:
+        if name in (*target, weights, *dropped):
             raise bad_call(f"--covariates {name!r} is the target, the weights or dropped: name it once.")
-    return found
+    parts = tuple(frame[name] for name in target)
+    X = frame.drop({*target, *dropped, *([weights] if weights else [])})
+    return X, parts[0] if options.target else parts, frame[weights].to_numpy() if weights else None
 
 
-def weights_of(frame: Frame, name: str) -> NDArray[np.float64]:
-    """Column of weights as numbers that are not negative."""
-    try:
-        weights = np.asarray(take_column(frame, name), dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"--weights {name!r} holds labels, not numbers: weights are numbers, not negative.") from None
-    bad = np.flatnonzero(~(weights >= 0))
-    if bad.size:
-        what = "has no weight" if np.isnan(weights[bad[0]]) else f"has a weight of {weights[bad[0]]:g}"
-        raise InputError(
-            f"--weights {name!r}: row {bad[0]} {what} ({bad.size} of {len(weights)} rows are bad). Weights are "
-            "numbers, not negative, and 0 for a row that does not count."
-        )
-    return weights
-
-
-def read_knockoffs(path: Path, X: Frame, frame: Frame) -> Frame:
+def read_knockoffs(path: Path, X: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     """Knockoffs of a file, without the table's other columns (the target, for instance)."""
     knockoffs = read(path)
-    others = (set(column_names(frame)) - set(column_names(X))) & set(column_names(knockoffs))
-    return drop_columns(knockoffs, others) if others else knockoffs
+    return knockoffs.drop(set(frame.columns) - set(X.columns), strict=False)
 
 
 def groups_of(options: Options) -> str | list[tuple[str, str]] | None:

@@ -17,7 +17,7 @@ from knockoffs.progress import stage
 
 if TYPE_CHECKING:
     from knockoffs.features import FeatureModel
-    from knockoffs.record import DataFile, SelectionRecord
+    from knockoffs.record import SelectionRecord
     from knockoffs.selection import Selection
     from knockoffs.table.groups import Groups
     from knockoffs.table.plink import Study
@@ -33,6 +33,7 @@ def is_bed(table: Path) -> bool:
 def run_genotypes(beds: Sequence[Path], options: Options, out: Path | None = None) -> SelectionRecord:
     """Record of a selection from .bed files; the picture and the discoveries are written into ``out``."""
     from knockoffs.cli.select import record_fitted
+    from knockoffs.record import data_file
     from knockoffs.selector import KnockoffSelector
     from knockoffs.table.files import file_hash
     from knockoffs.table.plink import find_beds, read_study
@@ -57,14 +58,9 @@ def run_genotypes(beds: Sequence[Path], options: Options, out: Path | None = Non
         say(f"selecting from {len(study.snps)} SNPs of {len(study.y)} people for {options.target!r}")
         selector.fit(study.table, study.y)
     digest = hashlib.sha256("".join(map(file_hash, files)).encode()).hexdigest()
-    data: DataFile = {
-        "file": ", ".join(path.name for path in files),
-        "sha256": digest,
-        "n_rows": len(study.y),
-        "n_columns": study.table.width,
-    }
     inputs = [Path(name) for name in (options.phenotype, *options.covariates, options.groups) if name]
-    data["files"] = {path.name: file_hash(path) for path in inputs if path.is_file()}
+    others = {path.name: file_hash(path) for path in inputs if path.is_file()}
+    data = data_file(", ".join(path.name for path in files), digest, study.table.shape, others)
     record = record_fitted(selector, replace(options, stream="never"), data, said, out)
     if out is not None:
         write_discoveries(selector.selection_, study, selector.table_.groups, out)
@@ -152,7 +148,6 @@ def write_discoveries(selection: Selection, study: Study, groups: Groups | None,
     from knockoffs.table.writer import atomic_files
 
     feature_of = np.arange(len(study.snps)) if groups is None else groups.feature_of[: len(study.snps)]
-    columns: dict[str, list] = {"discovery": [], "chromosome": [], "first": [], "last": [], "n_snps": [], "snps": []}
     value = "W" if selection.p_values is None else "p_value"
     values = selection.W if selection.p_values is None else selection.p_values
     chosen = [int(g) for g in selection.surest_first if selection.selected[g]]
@@ -163,20 +158,16 @@ def write_discoveries(selection: Selection, study: Study, groups: Groups | None,
             (name_group(one.features), np.array([place[snp] for snp in one.features]), one.score)
             for one in selection.discoveries
         ]
-    columns |= {value: [], "q_value": []}
-    for name, own, number in listed:
-        found = (
-            name,
-            study.chromosomes[own[0]],
-            int(study.positions[own].min()),
-            int(study.positions[own].max()),
-            len(own),
-            " ".join(study.snps[j] for j in own),
-            float(number),
-            float(selection.q_values[feature_of[own[0]]]),
-        )
-        for column, cell in zip(columns, found, strict=True):
-            columns[column].append(cell)
+    columns = {
+        "discovery": [name for name, _, _ in listed],
+        "chromosome": [study.chromosomes[own[0]] for _, own, _ in listed],
+        "first": [int(study.positions[own].min()) for _, own, _ in listed],
+        "last": [int(study.positions[own].max()) for _, own, _ in listed],
+        "n_snps": [len(own) for _, own, _ in listed],
+        "snps": [" ".join(study.snps[j] for j in own) for _, own, _ in listed],
+        value: [float(number) for _, _, number in listed],
+        "q_value": [float(selection.q_values[feature_of[own[0]]]) for _, own, _ in listed],
+    }
     figure = Figure(layout="constrained")
     plot_manhattan(selection, study.chromosomes, study.positions, feature_of, ax=figure)
     out.mkdir(parents=True, exist_ok=True)

@@ -16,9 +16,9 @@ from knockoffs.options import Options, importance_options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from polars import DataFrame
 
-    from knockoffs.record import DataFile, SelectionRecord
-    from knockoffs.table.types import Frame
+    from knockoffs.record import SelectionRecord
 
 
 @command("ghost")
@@ -47,12 +47,12 @@ def run_ghost(z: Path, options: Options) -> SelectionRecord:
     from knockoffs.cli.files import groups_of, other_files, read
     from knockoffs.defaults import DEFAULT_FDR
     from knockoffs.filter import RULES
-    from knockoffs.record import record_selection
+    from knockoffs.record import data_file, record_selection
     from knockoffs.registry import find, key_of
     from knockoffs.seeds import as_generator
     from knockoffs.streaming.ghost import select_ghost
     from knockoffs.table.auto_groups import auto_groups
-    from knockoffs.table.files import column_names, file_hash
+    from knockoffs.table.files import file_hash
     from knockoffs.table.groups import as_groups
     from knockoffs.table.table import Table
 
@@ -85,36 +85,27 @@ def run_ghost(z: Path, options: Options) -> SelectionRecord:
             penalty=options.penalty,
             rng=as_generator(options.seed),
         )
-    data: DataFile = {
-        "file": z.name,
-        "sha256": file_hash(z),
-        "n_rows": len(names),
-        "n_columns": len(column_names(frame)),
-        "files": other_files(options),
-    }
+    data = data_file(z.name, file_hash(z), frame.shape, other_files(options))
     parameters = {"target": options.scores, "drop": [], **options.recorded("ghost")}
     return record_selection(selection, Table(np.empty((0, 0)), ()), parameters, data, said)
 
 
-def _scores(frame: Frame, options: Options) -> tuple[list[str], NDArray]:
+def _scores(frame: DataFrame, options: Options) -> tuple[list[str], NDArray]:
     """Names of the features, and their z-scores."""
     import numpy as np
+    from polars import Categorical, Enum, String
 
-    from knockoffs.table.files import column_names, take_column
-
+    texts = (String, Categorical, Enum)
     column, named = options.scores, options.names
     check_columns(frame, [column], "--scores")
-    values = take_column(frame, column)
-    try:
-        z = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"column {column!r} holds labels, not z-scores: name another with --scores.") from None
+    if not frame[column].dtype.is_numeric():
+        raise InputError(f"column {column!r} holds labels, not z-scores: name another with --scores.")
+    z = np.asarray(frame[column].to_numpy(), dtype=float)
     if named is None:
-        texts = [name for name in column_names(frame) if name != column]
-        named = next((name for name in texts if take_column(frame, name).dtype.kind in "OUS"), None)
+        named = next((name for name in frame.columns if frame[name].dtype in texts), None)
     else:
         check_columns(frame, [named], "--names")
-    listed = [f"x{j}" for j in range(len(z))] if named is None else [str(name) for name in take_column(frame, named)]
+    listed = [f"x{j}" for j in range(len(z))] if named is None else [str(name) for name in frame[named].to_list()]
     twice = sorted({name for name in listed if listed.count(name) > 1}) if len(set(listed)) < len(listed) else []
     if twice:
         raise InputError(f"column {named!r} names features twice: {name_some(twice)}. Leave one row of each.")
@@ -131,7 +122,6 @@ def read_correlation(path: Path, names: Sequence[str]) -> NDArray:
     import numpy as np
 
     from knockoffs.cli.files import read
-    from knockoffs.table.files import column_names, take_column
 
     if not path.is_file():
         raise InputError(f"--correlation {str(path)!r}: there is no such file.")
@@ -141,8 +131,7 @@ def read_correlation(path: Path, names: Sequence[str]) -> NDArray:
         except (OSError, ValueError, EOFError) as error:
             raise InputError(f"{path}: cannot be read as .npy: {error}.") from error
     frame = read(path)
-    columns = [str(name) for name in column_names(frame)]
-    numbers = [name for name in columns if take_column(frame, name).dtype.kind in "iuf"]
+    numbers = [name for name in frame.columns if frame[name].dtype.is_numeric()]
     missing = [name for name in names if name not in set(numbers)]
     if len(missing) == len(names) and len(numbers) == len(names):  # a header of numbers, or of other names
         raise InputError(
@@ -151,7 +140,7 @@ def read_correlation(path: Path, names: Sequence[str]) -> NDArray:
         )
     if missing:
         raise InputError(f"{path}: no correlations of {name_some(missing)}: leave these rows out of --z, or add them.")
-    whole = np.column_stack([np.asarray(take_column(frame, name), dtype=float) for name in numbers])
+    whole = frame.select(numbers).to_numpy().astype(float)
     if whole.shape[0] != whole.shape[1]:
         raise InputError(f"{path}: {whole.shape[0]} rows and {whole.shape[1]} columns of numbers: expected a square.")
     place = {name: j for j, name in enumerate(numbers)}

@@ -17,7 +17,7 @@ import webbrowser
 from contextlib import suppress
 from html import escape
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 import typer
 
@@ -142,25 +142,8 @@ def open_browser(address: str, port: int, folder: Path) -> None:
 # ---- a selection of the page ----------------------------------------------------------------------------------------
 
 
-class Stage(TypedDict):
-    """Progress of a stage of a run: its seconds so far, and how many of how many steps are done."""
-
-    name: str
-    seconds: float
-    done: int | None
-    total: int | None
-
-
 class Run:
-    """A command line in a process of its own, run in a folder that holds the table.
-
-    Parameters
-    ----------
-    folder : Path
-        Becomes the working directory; ``answer`` in it takes the files.
-    words : list of str
-        The command line: ``["knockoffs", "select", ...]``.
-    """
+    """A command line, as a list of words, in a process whose working directory holds the table and takes the files."""
 
     open: set[Run] = set()
 
@@ -188,24 +171,12 @@ class Run:
         """Whether the process is at work."""
         return self.process.poll() is None
 
-    def stages(self) -> list[Stage]:
-        """Stages in the order in which they began; the one that goes on is last."""
-        notes = []
-        with suppress(OSError):
-            lines = (self.folder / PROGRESS).read_text(encoding="utf-8").split("\n")[:-1]
-            notes = [json.loads(line) for line in lines]
-        found: dict[str, Stage] = {}
-        ends = [note["at"] for note in notes[1:]]
-        for note, end in zip(notes, [*ends, time.time()], strict=False):
-            before = found.pop(note["name"], {"seconds": 0.0})  # a stage may come back
-            seconds = before["seconds"] + end - note["at"]
-            found[note["name"]] = {
-                "name": note["name"],
-                "seconds": seconds,
-                "done": note["done"],
-                "total": note["total"],
-            }
-        return list(found.values())
+    def stage(self) -> tuple[str, int | None, int | None]:
+        """Return what is being done, and how many of how many steps of it are done."""
+        with suppress(OSError, IndexError):
+            name, done, total = json.loads((self.folder / PROGRESS).read_text(encoding="utf-8").split("\n")[-2])
+            return name, done, total
+        return "starting", None, None
 
     def files(self) -> dict[str, bytes]:
         """Content of the files of a run that succeeded, by name; empty otherwise."""
@@ -260,7 +231,7 @@ def run_for_page() -> None:
             now = time.time()
             if stage and (stage != last[0] or now - last[1] > BETWEEN):
                 last = (stage, now)
-                file.write(json.dumps({"name": stage, "at": now, "done": done, "total": total}) + "\n")
+                file.write(json.dumps([stage, done, total]) + "\n")
 
         with heard(note):
             main(words)

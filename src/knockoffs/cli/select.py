@@ -69,9 +69,10 @@ def select_and_show(table: Path, options: Options, out: Path | None, force: bool
 
 def run_selection(table: Path, options: Options, out: Path | None = None) -> SelectionRecord:
     """Record of a selection from a file; the report is written if it was asked for."""
-    from knockoffs.cli.files import covariates_of, groups_of, other_files, read, read_knockoffs, take_apart
+    from knockoffs.cli.files import groups_of, other_files, read, read_knockoffs, take_apart
+    from knockoffs.record import data_file
     from knockoffs.selector import KnockoffSelector
-    from knockoffs.table.files import column_names, file_hash, take_column
+    from knockoffs.table.files import file_hash
 
     if table.suffix.lower() == ".bed":
         from knockoffs.cli.genotypes import run_genotypes
@@ -86,20 +87,16 @@ def run_selection(table: Path, options: Options, out: Path | None = None) -> Sel
     options = replace(options, stream="never")  # as decided here, so that another machine gives the same answer
     X, y, weights = take_apart(frame, options)
     files = other_files(options)
-    data_arguments = {"groups": groups_of(options), "covariates": covariates_of(frame, options)}
+    data_arguments = {"groups": groups_of(options), "covariates": split_names(frame.columns, options.covariates)}
     arguments = options.selector_arguments() | data_arguments
     if options.knockoffs is not None:
         arguments["knockoffs"] = read_knockoffs(Path(options.knockoffs), X, frame)
     selector = KnockoffSelector(**arguments)
-    n_features = len(column_names(X)) - len(arguments["covariates"])
-    n_rows = len(take_column(frame, options.target_columns[0]))
-    say(f"selecting from {n_features} features of {n_rows} rows for {', '.join(map(repr, options.target_columns))}")
+    n_features = len(X.columns) - len(arguments["covariates"])
+    say(f"selecting from {n_features} features of {len(frame)} rows for {', '.join(map(repr, options.target_columns))}")
     with spoken_warnings() as said:
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-    about: DataFile = {"file": table.name, "sha256": file_hash(table), "n_rows": n_rows}
-    about["n_columns"] = len(column_names(frame))
-    if files:
-        about["files"] = files
+    about = data_file(table.name, file_hash(table), frame.shape, files)
     return record_fitted(selector, options, about, said, out)
 
 
@@ -149,7 +146,7 @@ def _write_report(selector: KnockoffSelector, record: SelectionRecord, options: 
 def why_streamed(table: Path, options: Options) -> str | None:
     """Why a table is read in batches; None if it is not."""
     from knockoffs.table.files import parquet_shape
-    from knockoffs.table.memory import must_stream, must_stream_text
+    from knockoffs.table.memory import OF_TEXT, must_stream, needed_memory
 
     asked = options.stream
     if options.keep_knockoffs is not None:
@@ -165,14 +162,15 @@ def why_streamed(table: Path, options: Options) -> str | None:
     if asked == "never" or not table.is_file() or options.knockoffs is not None:
         return None
     if table.suffix.lower() != ".parquet":
-        return must_stream_text(table)
-    return must_stream(*parquet_shape(table))
+        return must_stream(float(OF_TEXT) * table.stat().st_size)  # decided before it is read
+    return must_stream(needed_memory(*parquet_shape(table)))
 
 
 def run_streamed(table: Path, options: Options, out: Path | None) -> SelectionRecord:
     """Record of a selection from a table in batches."""
     from knockoffs.cli.files import groups_of, other_files
     from knockoffs.errors import InputError
+    from knockoffs.record import data_file
     from knockoffs.selector import KnockoffSelector
     from knockoffs.streaming.stream import default_sample, fit_streamed
     from knockoffs.table.stream import open_rows
@@ -200,7 +198,5 @@ def run_streamed(table: Path, options: Options, out: Path | None) -> SelectionRe
     say(f"selecting from {n_features} features of {len(rows):,} rows for {target!r}")
     with spoken_warnings() as said:
         fit_streamed(selector, rows, target, weights=weights, sample_rows=size, keep_knockoffs=options.keep_knockoffs)
-    data: DataFile = {"file": table.name, "sha256": rows.sha256(), "n_rows": len(rows), "n_columns": len(rows.names)}
-    if files:
-        data["files"] = files
+    data = data_file(table.name, rows.sha256(), (len(rows), len(rows.names)), files)
     return record_fitted(selector, options, data, said, out)

@@ -36,15 +36,11 @@ def parallel_map(
 
     Parameters
     ----------
-    tasks : iterable
-        As ``joblib.delayed`` makes them.
     n_jobs : int, optional
         Tasks at a time; by default one, or as many as the user's ``parallel_config`` says.
     threads : bool
         Whether threads are the better choice if the user has made none: linear algebra and compiled loops, which
         release the interpreter.
-    in_order : bool
-        Whether the results come in the order of the tasks.
     large : bool
         Whether a task holds much memory: then only two for each worker are made ahead.
 

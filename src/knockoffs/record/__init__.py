@@ -42,6 +42,12 @@ class DataFile(TypedDict, total=False):
     files: dict[str, str]
 
 
+def data_file(name: str, sha256: str, shape: tuple[int, int], files: dict[str, str]) -> DataFile:
+    """Record of the data: name, SHA-256 and shape of a table, and SHA-256 of other files."""
+    found: DataFile = {"file": name, "sha256": sha256, "n_rows": shape[0], "n_columns": shape[1]}
+    return {**found, "files": files} if files else found
+
+
 @dataclass(frozen=True)
 class SelectionRecord:
     """Everything that a selection depends on, and what it found."""

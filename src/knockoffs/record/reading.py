@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from knockoffs.errors import InputError, name_some
 from knockoffs.options import ImportanceOptions, Option, listed
-from knockoffs.record import COLUMNS, EVIDENCE, FORMAT, NUMBERS, SelectionRecord, brief, seal
+from knockoffs.record import EVIDENCE, FORMAT, NUMBERS, SelectionRecord, brief, seal
 from knockoffs.table.types import Json
 
 Content = dict[str, Any]  # of a JSON object
@@ -39,7 +37,9 @@ def fits(value: object, shape: Shape) -> bool:
         return value is None if shape is None else isinstance(value, bool) and shape is bool
     if shape is int:
         return isinstance(value, int) and value >= 0
-    return isinstance(value, int | float if shape is float else shape)
+    if shape is float:
+        return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**1000)
+    return isinstance(value, shape)
 
 
 def _shape_of(option: Option) -> Shape:
@@ -52,7 +52,11 @@ PARAMETERS: dict[str, Shape] = {
     option.name: _shape_of(option) for option in listed() if option.recorded and {"select", "ghost"} & set(option.faces)
 }
 DATA: dict[str, Shape] = {"file": str, "sha256": str, "n_rows": int, "n_columns": int, "files": {str: str}}
+NUMBER = (float, str)  # infinity is written as a text
 FIELDS: dict[str, Shape] = {
+    "format": int,
+    "edited": bool,
+    "threshold": (None, *NUMBER),
     "data": dict,
     "parameters": dict,
     "versions": {str: str},
@@ -66,7 +70,12 @@ FIELDS: dict[str, Shape] = {
     "columns": [{"name": str, "kind": str, "why": str}],
     "warnings": [str],
 }
-FEATURE: dict[str, Shape] = {"name": str, "selected": bool, "discovery": str}  # and numbers
+FEATURE: dict[str, Shape] = {
+    "name": str,
+    "selected": bool,
+    "discovery": str,
+    **dict.fromkeys(NUMBERS + EVIDENCE, NUMBER),
+}
 
 
 def read_selection(path: Path) -> SelectionRecord:
@@ -87,7 +96,10 @@ def read_selection(path: Path) -> SelectionRecord:
     content.pop("seal", None)
     try:
         content = _upgrade(content)
-        _check_content(content)
+        _check(content, FIELDS, FIELDS, "the record")
+        remedy = _remedy(content)
+        _check(content["parameters"], PARAMETERS, {"target", "drop", "fdr", "seed"}, "parameters", remedy)
+        _check(content["data"], DATA, {"file", "sha256"}, "data", remedy)
         if content["threshold"] is not None:
             content["threshold"] = _as_number(content["threshold"], "threshold")
         content["features"] = [_read_feature(feature, j) for j, feature in enumerate(content["features"])]
@@ -134,53 +146,39 @@ def _remedy(content: Content) -> str:
     return f" Use the version that wrote it, {wrote}." if wrote else ""
 
 
-def _check_content(content: Content) -> None:
-    known = {field.name for field in fields(SelectionRecord)}
-    _demand_known(content.keys(), known, known, "field", "fields", "")
-    _demand_fits(content, FIELDS, "")
-    remedy, needed = _remedy(content), {"target", "drop", "fdr", "seed"}
-    _demand_known(content["parameters"].keys(), PARAMETERS, needed, "parameter", "parameters", remedy)
-    _demand_known(content["data"].keys(), DATA, {"file", "sha256"}, "field of data", "fields of data", remedy)
-    _demand_fits(content["parameters"], PARAMETERS, "parameters.")
-    _demand_fits(content["data"], DATA, "data.")
-
-
-def _demand_fits(content: Content, shapes: Mapping[str, Shape], where: str) -> None:
-    for name, value in content.items():
-        if name in shapes:
-            _demand(fits(value, shapes[name]), f"{where}{name}", brief(value))
-
-
-def _demand_known(
-    names: Collection[str], known: Collection[str], needed: set[str], one: str, many: str, remedy: str
+def _check(
+    content: Content, shapes: Mapping[str, Shape], needed: Collection[str], where: str, remedy: str = ""
 ) -> None:
-    unknown, lacking = sorted(set(names) - set(known)), sorted(needed - set(names))
+    """Refuse fields of ``where`` that are unknown, lacking or of another type."""
+    unknown, lacking = sorted(content.keys() - shapes.keys()), sorted(set(needed) - content.keys())
     if unknown:
-        raise InputError(f"has {many} that this version does not know: {name_some(unknown)}.{remedy}")
+        raise InputError(f"{where}: {name_some(unknown)} not known to this version.{remedy}")
     if lacking:
-        raise InputError(f"lacks the {one if len(lacking) == 1 else many} {name_some(lacking)}.{remedy}")
+        raise InputError(f"{where}: {name_some(lacking)} not there.{remedy}")
+    for name, value in content.items():
+        if not fits(value, shapes[name]):
+            raise _not_ours(f"{where}.{name}", value)
 
 
 def _read_feature(feature: object, j: int) -> Content:
     where = f"features[{j}]"
-    if not isinstance(feature, dict) or not {"name", "selected", "q_value"} <= set(feature) <= {*COLUMNS}:
-        raise InputError(f"{where} has other fields than {', '.join(sorted(COLUMNS))}.")
-    _demand_fits(feature, FEATURE, f"{where}.")
-    numbers = {*NUMBERS, *EVIDENCE} & feature.keys()
-    return {**feature, **{key: _as_number(feature[key], f"{where}.{key}") for key in numbers}}
+    if not isinstance(feature, dict):
+        raise _not_ours(where, feature)
+    _check(feature, FEATURE, {"name", "selected", "q_value"}, where)
+    return {
+        key: _as_number(value, f"{where}.{key}") if FEATURE[key] == NUMBER else value for key, value in feature.items()
+    }
 
 
-def _as_number(value: object, where: str) -> float:
+def _as_number(value: float | str, where: str) -> float:
     """Read a number; infinity is written as a text, and NaN never is."""
-    good = (isinstance(value, int | float) and not isinstance(value, bool)) or value in ("inf", "-inf")
-    _demand(good and not (isinstance(value, int) and abs(value) >= 2**1000), where, brief(value))
-    _demand(not math.isnan(float(str(value))), where, "NaN")
-    return float(str(value))
+    if value not in ("inf", "-inf") and (isinstance(value, str) or value != value):
+        raise _not_ours(where, value)
+    return float(value)
 
 
-def _demand(good: bool, where: str, found: str) -> None:
-    if not good:
-        raise InputError(f"{where} holds {found}, which it cannot. This is not as knockoffs select wrote it.")
+def _not_ours(where: str, value: object) -> InputError:
+    return InputError(f"{where} holds {brief(value)}, which it cannot. This is not as knockoffs select wrote it.")
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

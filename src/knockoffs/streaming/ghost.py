@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError, name_some
+from knockoffs.errors import InputError
 from knockoffs.filter import (
     ErrorControl,
     Rule,
@@ -223,9 +223,5 @@ def _check(z: NDArray, R: NDArray, n: float, shrink: float, penalty: float | Non
     if large.size:
         raise InputError(
             f"z is {z[large[0]]:g} at column {large[0]}, beyond sqrt(n) = {np.sqrt(n):.4g}: no correlation of y with a "
-            f"column is so large. Is n={n:g} the number of rows?{_more(large)}"
+            f"column is so large. Is n={n:g} the number of rows?"
         )
-
-
-def _more(large: NDArray) -> str:
-    return "" if large.size == 1 else f" The same holds for columns {name_some(large[1:].tolist())}."

@@ -32,10 +32,9 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.seeds import stream_at
 from knockoffs.streaming.statistic import LassoSum, ModelSum, ScoreSum, settle_statistic
-from knockoffs.table.coding import Coded, code_like
+from knockoffs.table.coding import code_like
 from knockoffs.table.columns import Column, design
 from knockoffs.table.files import write_table_file
-from knockoffs.table.moments import MOMENTS, UNITS, broken
 from knockoffs.table.stream import Rows
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
@@ -86,16 +85,16 @@ class Reader:
     sampler: KnockoffSampler
     fills: bool  # whether P^X draws missing cells
 
-    def read(self, batch: Batch) -> Coded:
-        """Cells of a batch in the codes of the sample."""
-        coded = code_like(batch.frame, self.columns, f"{self.label}, rows from {batch.start} on,")
-        if not self.fills and np.isnan(coded.X).any():
-            i, j = np.argwhere(np.isnan(coded.X))[0]
+    def read(self, batch: Batch) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Cells of a batch in the codes of the sample, and how many of each column have another label."""
+        X, n_unknown = code_like(batch.frame, self.columns, f"{self.label}, rows from {batch.start} on,")
+        if not self.fills and np.isnan(X).any():
+            i, j = np.argwhere(np.isnan(X))[0]
             raise InputError(
                 f"{self.label}: column {self.columns[j].name!r} has no value, or a label that the sample does not "
                 f"have, in row {batch.start + i}, and this feature model takes no missing cells: use 'auto'."
             )
-        return coded
+        return X, n_unknown
 
     def draw(self, X: NDArray, batch: Batch, stream: Generator) -> tuple[Pair, Generator]:
         """Knockoffs of the rows that are not of the sample, from the batch's own stream; and another such stream."""
@@ -111,23 +110,23 @@ class Reader:
 
     def score(self, batch: Batch, statistic: LassoSum | ModelSum, place: NDArray[np.intp], stream: Generator) -> Part:
         """Sum of the statistic over the rows that are not of the sample; ``place`` is the random swap of the draw."""
-        coded = self.read(batch)
+        X, n_unknown = self.read(batch)
         if not len(batch.target):
-            return Part(None, np.zeros(place.shape[1], dtype=bool), coded.n_unknown)
-        pair, rest = self.draw(coded.X, batch, stream)
+            return Part(None, np.zeros(place.shape[1], dtype=bool), n_unknown)
+        pair, rest = self.draw(X, batch, stream)
         known = self.seen(pair, batch.target)
         total = statistic.of(known.permute(place), batch.target, rest)
-        return Part(total, ~known.copied, coded.n_unknown)
+        return Part(total, ~known.copied, n_unknown)
 
     def knockoffs(self, batch: Batch, stream: Generator) -> NDArray | None:
         """X_tilde of the rows that are not of the sample; None if there are none."""
         if len(batch.sampled) == len(batch.frame):
             return None
-        return self.draw(self.read(batch).X, batch, stream)[0].X_tilde
+        return self.draw(self.read(batch)[0], batch, stream)[0].X_tilde
 
     def moments(self, batch: Batch, model: ByMoments, n_folds: int) -> FoldGrams:
         """Grams of the coordinates of P^X where they are known, of all rows of the batch, dealt to folds."""
-        L = model.coordinates(self.read(batch).X)
+        L = model.coordinates(self.read(batch)[0])
         # a Gram has a response, which is its last column: here the last coordinate stands in its place
         return FoldGrams.of_numbers(L[:, :-1], L[:, -1], np.arange(len(L)) % n_folds, n_folds, None)
 
@@ -234,7 +233,6 @@ class RestOfTable:
         """Write the knockoffs of all rows, one parquet file a batch, in the order of their names."""
         if self.folder is None:
             return
-        like = a_few_rows(self.table)
         work = partial(self._reader.knockoffs, stream=batches)
         for number, X_tilde in enumerate(self._results(work, range(self.n_batches), n_jobs)):
             start, stop = self.starts[number : number + 2]
@@ -243,7 +241,7 @@ class RestOfTable:
             whole[own] = pair.X_tilde[first:last]
             if X_tilde is not None:
                 whole[np.setdiff1d(np.arange(len(whole)), own, assume_unique=True)] = X_tilde
-            write_table_file(like.decode(whole), knockoff_file(self.folder, int(start)))
+            write_table_file(self.table.decode(whole), knockoff_file(self.folder, int(start)))
 
     # ---- batches
 
@@ -267,16 +265,6 @@ class RestOfTable:
         sampled = self.sampled[first:last]
         others = np.setdiff1d(np.arange(start, stop), sampled, assume_unique=True)
         return Batch(number, int(start), frame, sampled - start, self.target.at(others))
-
-
-def a_few_rows(table: Table) -> Table:
-    """Few rows of a table, which have its format: its first, and those that show the units of dates and durations."""
-    some = set(range(min(len(table), 5)))
-    for j, column in enumerate(table.columns):
-        if column.dtype in MOMENTS and column.levels is None:
-            some |= {int(np.argmax(broken(table.X[:, j], unit))) for unit in UNITS}  # row 0 where none is
-    rows = np.array(sorted(some))
-    return replace(table, X=table.X[rows], native=table.native[: len(rows)])
 
 
 def folder_for_knockoffs(folder: str | Path | None) -> Path | None:

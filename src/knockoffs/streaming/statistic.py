@@ -27,7 +27,7 @@ from knockoffs.response.gram import FoldGrams, Pilot, fold_grams
 from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
 from knockoffs.sampling.pair import Pair
-from knockoffs.table.memory import available_memory, format_bytes
+from knockoffs.table.memory import refuse_without_room
 from knockoffs.table.target import Target
 
 FOLDS = 5  # of the lasso, as in memory
@@ -116,10 +116,7 @@ def settle_statistic(
 ) -> LassoSum | ModelSum | Scored:
     """Statistic of all rows: models are compared on the sample, and what is not a sum over rows is scored there.
 
-    Parameters
-    ----------
-    pair : Pair
-        The sample, after the random swap.
+    ``pair`` is the sample after the random swap.
     """
     if not isinstance(statistic, ModelScore | BestOf):
         raise InputError("a user-defined statistic is not a sum over rows: use a table in memory.")
@@ -149,7 +146,12 @@ def _lasso_sum(chosen: ModelScore, pair: Pair, target: Target, notes: Mapping[st
     transform = ScoreMap({}) if chosen.transform is None else learn_scores(pair)
     n_columns = 2 * pair.n_columns
     n_outputs = 1 if numbers or target.kind in ("binary", "count") else len(np.unique(target.values))
-    check_room(n_columns, n_outputs if numbers else n_outputs + 1)
+    n_grams = n_outputs if numbers else n_outputs + 1
+    refuse_without_room(
+        2.0 * FOLDS * n_grams * 8 * (n_columns + 1) ** 2,  # Grams of every fold, twice while a batch is added
+        f"a lasso of {n_columns} columns and knockoffs",
+        "drop columns, or use estimator='boosting', which is scored row by row.",
+    )
     if numbers:
         pilot = Pilot(np.zeros((1, n_columns)), np.zeros(1))
         said = "the lasso is fitted to the sums of products of all rows"
@@ -159,16 +161,6 @@ def _lasso_sum(chosen: ModelScore, pair: Pair, target: Target, notes: Mapping[st
         pilot = Pilot.of(fitted)
         said = "the lasso takes one Newton step over all rows from its fit to the sample"
     return LassoSum(pilot, pair.feature_of, chosen.estimator, transform, {**notes, "statistic": said})
-
-
-def check_room(n_columns: int, n_grams: int) -> None:
-    """Refuse, before they are made, Grams that do not fit into memory: of every fold, twice while a batch is added."""
-    needed, free = 2.0 * FOLDS * n_grams * 8 * (n_columns + 1) ** 2, available_memory()
-    if needed > free:
-        raise InputError(
-            f"the sums of products of {n_columns} columns and knockoffs need about {format_bytes(needed)}, and "
-            f"{format_bytes(free)} are free: drop columns, or use estimator='boosting', which is scored row by row."
-        )
 
 
 def by_gram(statistic: ModelScore) -> bool:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knockoffs.defaults import plan_of, source_of, task_for
 from knockoffs.errors import InputError, name_some, unknown_option
@@ -23,8 +22,8 @@ from knockoffs.streaming.rest import RestOfTable, folder_for_knockoffs, knockoff
 from knockoffs.table.files import write_table_file
 from knockoffs.table.frames import refuse_dask
 from knockoffs.table.stream import Rows, open_rows
-from knockoffs.table.table import MIN_ROWS, Table
-from knockoffs.table.target import Target, as_target, extend_target
+from knockoffs.table.table import MIN_ROWS
+from knockoffs.table.target import Target, as_target
 
 
 def fit_streamed(
@@ -74,7 +73,7 @@ def fit_streamed(
         _refuse_in_batches(selector)
         rows = open_table(path, [target, *([weights] if weights else []), *(selector.drop or [])])
         features = feature_names(rows, target, weights, selector.drop, selector.covariates or ())
-        values, row_weights = target_and_weights(rows, target, weights)
+
         size = default_sample(len(rows), len(features)) if sample_rows is None else min(int(sample_rows), len(rows))
         if size < MIN_ROWS:
             raise InputError(f"sample_rows={sample_rows}: P^X needs {MIN_ROWS} rows or more.")
@@ -91,8 +90,11 @@ def fit_streamed(
             covariates=selector.covariates,
             min_rows=MIN_ROWS,
         )
-        y = target_of_rows(values, row_weights, sampled, table, task_for(selector.task, selector.estimator))
-        y = replace(y, name=target)
+        task = task_for(selector.task, selector.estimator)
+        if task == "survival":
+            raise InputError("survival times are not supported in batches: read a table that fits into memory.")
+        row_weights = rows.column(weights).to_numpy() if weights else None
+        y = as_target(rows.column(target), table, task=task, weights=row_weights, sample=sampled)
         seen = y.at(sampled)
         check_classes(y, seen)
         plan = plan_of(options, source, table, seen, notes, n_rows=None)
@@ -170,29 +172,6 @@ def feature_names(
     if not kept:
         raise InputError(f"{rows.label}: no columns are left.")
     return kept
-
-
-def target_and_weights(rows: Rows, target: str, weights: str | None) -> tuple[NDArray, NDArray | None]:
-    """Target and weights of all rows, as they came."""
-    if weights is None:
-        return rows.column(target), None
-    try:
-        return rows.column(target), np.asarray(rows.column(weights), dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"weights {weights!r} holds labels, not numbers: weights are not negative.") from None
-
-
-def target_of_rows(
-    values: NDArray, weights: NDArray | None, sampled: NDArray[np.intp], table: Table, task: str | None
-) -> Target:
-    """Target of all rows; its kind is inferred from the sample."""
-    if task == "survival":
-        raise InputError("survival times are not supported in batches: read a table that fits into memory.")
-    known = np.flatnonzero([value is not None and value == value for value in values[sampled].tolist()])
-    if not len(known):
-        raise InputError(f"the target is missing in all {len(sampled)} rows of the sample.")
-    inferred = as_target(values[sampled[known]], table.rows(known), task=task)
-    return extend_target(inferred, values, weights)
 
 
 def check_classes(y: Target, seen: Target) -> None:

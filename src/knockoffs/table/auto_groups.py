@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -78,7 +77,7 @@ def auto_groups(
             f"until a group keeps {room:.0%} of its variance given all other columns, or the average is under {FLOOR}"
         )
     else:
-        branches = cut_neighbours(tree, d, 1 - cut) if ordered else _cut_branches(tree, d, 1 - cut)
+        branches = cut_tree(tree, d, 1 - cut)
         rule = f"average |correlation| above {cut:g}"
     labels = np.empty(d, dtype=int)
     for g, columns in enumerate(branches):
@@ -151,11 +150,18 @@ def _finest_branches(tree: NDArray, d: int, left: Callable[[NDArray[np.intp]], f
     return parts[-1]
 
 
-def _cut_branches(tree: NDArray, d: int, height: float) -> list[list[int]]:
-    from scipy.cluster.hierarchy import fcluster
+def cut_tree(tree: NDArray, d: int, height: float) -> list[list[int]]:
+    """Columns of the branches that are left when the tree has grown to the first join above a height.
 
-    labels = fcluster(tree, height, criterion="distance")
-    return [np.flatnonzero(labels == label).tolist() for label in np.unique(labels)]
+    >>> cut_tree(np.array([[0, 1, 0.1], [3, 2, 0.75]]), 3, 0.5)
+    [[0, 1], [2]]
+    """
+    members = {j: [j] for j in range(d)}
+    for node, (left, right, distance) in enumerate(tree[:, :3], start=d):
+        if distance > height:
+            break
+        members[node] = members.pop(int(left)) + members.pop(int(right))
+    return sorted(members.values())
 
 
 # ---- groups of neighbouring columns ----------------------------------------------------------------------------------
@@ -177,55 +183,31 @@ def runs(feature_of: ArrayLike) -> NDArray[np.intp]:
 def neighbour_tree(R: NDArray) -> NDArray:
     """Tree of average linkage on 1 - |correlation| in which only neighbouring branches are joined, shape (d - 1, 3).
 
-    A row holds two branches, below d single columns, and their distance, as scipy's ``linkage`` has them; heights
-    need not rise. Sums of |R| over rectangles come from one table of cumulated sums: O(d^2) in all.
+    A row holds two branches, below d single columns, and their distance, as scipy's ``linkage`` has them. Sums of |R|
+    over rectangles come from one table of cumulated sums: O(d^2) in all.
 
     >>> neighbour_tree(np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.5], [0.0, 0.5, 1.0]])).round(2)
     array([[0.  , 1.  , 0.1 ],
            [3.  , 2.  , 0.75]])
     """
-    d = len(R)
-    total = np.zeros((d + 1, d + 1))
+    total = np.zeros((len(R) + 1, len(R) + 1))
     total[1:, 1:] = np.abs(R).cumsum(axis=0).cumsum(axis=1)
 
-    def distance(a: int, b: int, c: int) -> float:
-        """Of the columns a, ..., b - 1 from b, ..., c - 1."""
+    def distance(k: int) -> float:
+        """Distance of branch k from the next."""
+        a, b, c = starts[k : k + 3]
         both = total[b, c] - total[a, c] - total[b, b] + total[a, b]
-        return 1 - float(both) / ((b - a) * (c - b))
+        return 1 - both / ((b - a) * (c - b))
 
-    begin = {j: j for j in range(d)}  # of the branches that can still be joined
-    end = {j: j + 1 for j in range(d)}
-    left_of: dict[int, int] = {j: j - 1 for j in range(1, d)}
-    right_of: dict[int, int] = {j: j + 1 for j in range(d - 1)}
-    heap = [(distance(j, j + 1, j + 2), j, j + 1) for j in range(d - 1)]
-    heapq.heapify(heap)
+    starts = np.arange(len(R) + 1)  # first column of each branch; and the number of columns
+    branches = np.arange(len(R))
+    distances = np.array([distance(k) for k in range(len(R) - 1)])
     tree: list[tuple[int, int, float]] = []
-    while heap:
-        height, a, b = heapq.heappop(heap)
-        if a not in begin or b not in begin:
-            continue  # one of them was joined before
-        node = d + len(tree)
-        tree.append((a, b, height))
-        begin[node], end[node] = begin.pop(a), end.pop(b)
-        del begin[b], end[a]
-        if (before := left_of.pop(a, None)) is not None:
-            left_of[node], right_of[before] = before, node
-            heapq.heappush(heap, (distance(begin[before], begin[node], end[node]), before, node))
-        if (after := right_of.pop(b, None)) is not None:
-            right_of[node], left_of[after] = after, node
-            heapq.heappush(heap, (distance(begin[node], end[node], end[after]), node, after))
+    while len(branches) > 1:
+        k = int(distances.argmin())
+        tree.append((branches[k], branches[k + 1], distances[k]))
+        starts, branches, distances = np.delete(starts, k + 1), np.delete(branches, k + 1), np.delete(distances, k)
+        branches[k] = len(R) - 1 + len(tree)
+        for changed in range(max(k - 1, 0), min(k + 1, len(distances))):
+            distances[changed] = distance(changed)
     return np.array(tree).reshape(-1, 3)
-
-
-def cut_neighbours(tree: NDArray, d: int, height: float) -> list[list[int]]:
-    """Columns of the branches that are left when the tree has grown to the first join above a height.
-
-    >>> cut_neighbours(np.array([[0, 1, 0.1], [3, 2, 0.75]]), 3, 0.5)
-    [[0, 1], [2]]
-    """
-    members = {j: [j] for j in range(d)}
-    for node, (left, right, distance) in enumerate(tree, start=d):
-        if distance > height:
-            break
-        members[node] = members.pop(int(left)) + members.pop(int(right))
-    return sorted(members.values())

@@ -69,12 +69,7 @@ def read_series(series: nw.Series, kind: str | None = None) -> ReadColumn:
     values = series.to_numpy()
     if not dtype.is_integer():
         return read_values(name, values, kind)
-    return ReadColumn(as_floats(values), "integer", problem=merged(name, whole_numbers(series)))
-
-
-def whole_numbers(series: nw.Series) -> NDArray:
-    """Whole numbers of a column, missing ones left out."""
-    return series.drop_nulls().to_numpy()
+    return ReadColumn(as_floats(values), "integer", problem=merged(name, series.drop_nulls().to_numpy()))
 
 
 def _categories(series: nw.Series) -> ReadColumn:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_columns, name_some, warn
 from knockoffs.table.cells import is_number
-from knockoffs.table.columns import CODED, Column
+from knockoffs.table.columns import CODED, Column, recode
 from knockoffs.table.frames import is_frame, is_pandas, read_columns
 from knockoffs.table.table import Table, refuse
 from knockoffs.table.types import Frame, Label
@@ -86,18 +86,15 @@ def check_knockoffs(knockoffs: object, table: Table) -> NDArray[np.float64]:
 def recoded(values: NDArray, column: Column, known: Sequence[Label], argument: str) -> tuple[NDArray, Column]:
     """Codes of a column in the order of the labels that a fitted family knows, and the column with these labels."""
     present = column.levels or ()
-    place = {str(level): k for k, level in enumerate(known)}  # a family may call True "True"
-    unseen = sorted({str(level) for level in present} - set(place))
+    unseen = sorted({str(level) for level in present} - set(map(str, known)))  # a family may call True "True"
     if unseen:
         raise InputError(
             f"column {column.name!r} of {argument} holds {name_some(unseen)}, and the feature model knows "
             f"{name_some(known)}."
         )
     own = {str(level): level for level in present}
-    codes = np.array([place[str(level)] for level in present], dtype=float)
-    missing = np.isnan(values)
-    new = np.where(missing, np.nan, codes[np.where(missing, 0, values).astype(np.intp)]) if present else values
-    return new, replace(column, levels=tuple(own.get(str(level), level) for level in known))
+    levels = tuple(own.get(str(level), level) for level in known)
+    return recode(values, present, known), replace(column, levels=levels)
 
 
 def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str) -> None:
@@ -114,16 +111,11 @@ def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str) ->
     )
 
 
-@dataclass(frozen=True)
-class Coded:
-    """A batch in the codes of a table that was read before."""
+def code_like(frame: Frame, columns: Sequence[Column], argument: str) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Frame in the codes of a table that was read before and has the same columns.
 
-    X: NDArray[np.float64]
-    n_unknown: NDArray[np.intp]  # cells of each column whose label that table does not have; they are missing in X
-
-
-def code_like(frame: Frame, columns: Sequence[Column], argument: str) -> Coded:
-    """Frame in the codes of a table that was read before and has the same columns."""
+    And how many cells of each column have a label that the table does not have; they are missing.
+    """
     raw = read_columns(frame, argument, columns)
     refuse(raw.problems, argument)
     X, unknown = raw.X, np.zeros(len(columns), dtype=np.intp)
@@ -139,10 +131,8 @@ def code_like(frame: Frame, columns: Sequence[Column], argument: str) -> Coded:
                 f"column {column.name!r} of {argument} holds labels, {name_some(labels, 3)}, where the rows that were "
                 "read first held numbers or dates: make the column one kind, or drop it."
             )
-        place = {str(level): k for k, level in enumerate(column.levels)}
         if mine.levels is not None:
-            codes = np.array([place.get(str(level), np.nan) for level in mine.levels])
-            X[present, j] = codes[X[present, j].astype(np.intp)]
+            X[:, j] = recode(X[:, j], mine.levels, column.levels)
         else:  # numbers that are labels there
             known = {float(level): k for k, level in enumerate(column.levels) if is_number(level)}  # type: ignore[arg-type]
             values, which = np.unique(X[present, j], return_inverse=True)
@@ -152,4 +142,4 @@ def code_like(frame: Frame, columns: Sequence[Column], argument: str) -> Coded:
     if infinite.any():
         i, j = np.argwhere(infinite)[0]
         raise InputError(f"column {columns[j].name!r} of {argument} is {X[i, j]} in its row {i}: numbers are finite.")
-    return Coded(X, unknown)
+    return X, unknown

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import name_some, warn
 from knockoffs.table.cells import LARGEST, SMALLEST, Problem, is_missing, is_number, stray
-from knockoffs.table.columns import SCALE, Column, few_digits
+from knockoffs.table.columns import SCALE, Column, ends, few_digits
 from knockoffs.table.frames import Raw, keep_columns, open_frame
 
 if TYPE_CHECKING:
@@ -29,64 +29,37 @@ FEWEST_COUNTED = 10  # fewer rows may be counted by chance
 # numbers that are often written for a missing one; -127 is what readers of .bed files write for a missing call
 STAND_INS = (-9, -99, -127, -999, -9999, -99999, 99, 999, 9999, 99999)
 FAR = "far from the other numbers: if that stands for a missing value, make these cells empty."
-INDEX_NAMES = ("index", "level_0", "row", "rowname", "rownames", "row.names")
 
 
 def suspicious_columns(raw: Raw, columns: Sequence[Column], overruled: Collection[str]) -> list[Problem]:
     """Columns that cannot be features, those that were read; ``overruled`` are names whose kind a user gave."""
     unread = {problem.name for problem in raw.problems}
-    infinite, extreme = _infinite(raw.X), _extreme(raw.X)
+    low, high = ends(raw.X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        span = high - low
+    extreme = (np.fmax(-low, high) > LARGEST) | ((span > 0) & (span < SMALLEST))  # of which computing makes 0 or inf
     found = []
     for j, column in enumerate(columns):
         if column.name in unread:
             continue
         values = raw.X[:, j]
-        problem = _infinity(column, values) if infinite[j] else _too_few(column, len(values))
-        if problem is None and extreme[j]:
-            problem = _too_large_or_small(column, values)
+        problem = _extreme(column, values) if extreme[j] else _too_few(column, len(values))
         if problem is None and column.levels is not None and column.kind == "nominal":
             problem = _no_category(column, values, column.name in overruled)
-        if problem is None and raw.named and _is_index_name(column.name) and counts_rows(values, 2):
-            problem = Problem(
-                column.name,
-                f"counts the rows, {values[0]:g} to {values[-1]:g}: it is the index that was written with the table",
-                "drop it, or give it a name of its own if it is a feature",
-            )
         if problem is not None:
             found.append(problem)
     return found
 
 
-def _infinite(X: NDArray) -> NDArray[np.bool_]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspects = np.flatnonzero(~np.isfinite(X.sum(axis=0)))
-    found = np.zeros(X.shape[1], dtype=bool)
-    for j in suspects:
-        found[j] = np.isinf(X[:, j]).any()
-    return found
-
-
-def _extreme(X: NDArray) -> NDArray[np.bool_]:
-    """Columns with numbers so large, or differences so small, that computing with them overflows or underflows."""
-    if not len(X):
-        return np.zeros(X.shape[1], dtype=bool)
-    high, low = np.fmax.reduce(X, axis=0), np.fmin.reduce(X, axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        span = high - low
-    return (np.fmax(-low, high) > LARGEST) | ((span > 0) & (span < SMALLEST))
-
-
-def _too_large_or_small(column: Column, values: NDArray) -> Problem:
+def _extreme(column: Column, values: NDArray) -> Problem:
+    rows = np.flatnonzero(np.isinf(values))
+    if rows.size:
+        many = f"{len(rows)} cells, the first in row {rows[0]}" if len(rows) > 1 else f"row {rows[0]}"
+        return Problem(column.name, f"holds infinity in {many}", "make these cells missing, or finite numbers")
     largest = np.nanmax(np.abs(values))
     if largest > LARGEST:
         return Problem(column.name, f"holds numbers as large as {largest:.3g}", "divide it by a power of ten")
     return Problem(column.name, f"varies by less than {SMALLEST:g}", "multiply it by a power of ten")
-
-
-def _infinity(column: Column, values: NDArray) -> Problem:
-    rows = np.flatnonzero(np.isinf(values))
-    many = f"{len(rows)} cells, the first in row {rows[0]}" if len(rows) > 1 else f"row {rows[0]}"
-    return Problem(column.name, f"holds infinity in {many}", "make these cells missing, or finite numbers")
 
 
 def _too_few(column: Column, n: int) -> Problem | None:
@@ -141,40 +114,26 @@ def _stray_word(column: Column, values: NDArray, fewest: int = SCALE) -> Problem
 # ---- what is said, not refused ------------------------------------------------------------------------------------
 
 
-def counts_rows(values: NDArray, fewest: int = FEWEST_COUNTED) -> bool:
-    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ... from the first row to the last."""
-    n = len(values)
-    if n < fewest or values[0] not in (0, 1) or values[-1] != values[0] + n - 1:
-        return False
-    return bool((np.diff(values) == 1).all())
-
-
 def warn_of_words(raw: Raw, argument: str) -> None:
     """Warn of words in text columns that are taken as missing cells, such as NA or a question mark."""
-    for words in sorted({tuple(sorted(words)) for words in raw.words.values()}):
-        columns = [name for name, own in raw.words.items() if tuple(sorted(own)) == words]
+    for words in sorted({tuple(sorted(column.words)) for column in raw.columns if column.words}):
+        names = name_some(column.name for column in raw.columns if tuple(sorted(column.words)) == words)
         warn(
-            f"{argument}: {name_some(words)} taken as missing in {name_some(columns)}; a column of categories keeps "
-            "them as labels."
+            f"{argument}: {name_some(words)} taken as missing in {names}; a column of categories keeps them as labels."
         )
-
-
-def _is_index_name(name: str) -> bool:
-    return name.strip().lower() in INDEX_NAMES
 
 
 def warn_of_indexes(raw: Raw, argument: str) -> None:
     """Warn of columns that count the rows, or are called an identifier and never repeat.
 
-    An index under its own name is refused, because it is no feature and an ordered one can hide all others. Under
-    another name it may be one (the order of the measurements), so it is only a warning.
+    Such a column may be a feature, the order of the measurements; what is called an index is left out before.
     """
     X = raw.X
     n = len(X)
     if n < FEWEST_COUNTED:
         return
-    ends = ((X[0] == 0) | (X[0] == 1)) & (X[-1] == X[0] + n - 1)
-    counted = [j for j in np.flatnonzero(ends) if counts_rows(X[:, j])]
+    suspects = ((X[0] == 0) | (X[0] == 1)) & (X[-1] == X[0] + n - 1)
+    counted = [j for j in np.flatnonzero(suspects) if (np.diff(X[:, j]) == 1).all()]
     called = [
         (j, len(np.unique(X[:, j])))
         for j, column in enumerate(raw.columns)
@@ -204,10 +163,8 @@ def _says_id(name: str) -> bool:
 
 def warn_of_stand_ins(raw: Raw, argument: str) -> None:
     """Warn of a -999 or the like that repeats and lies further from all other numbers than these from one another."""
-    if not len(raw.X):
-        return
     found = []
-    for end in (np.fmin.reduce(raw.X, axis=0), np.fmax.reduce(raw.X, axis=0)):
+    for end in ends(raw.X):
         for j in np.flatnonzero(np.isin(end, STAND_INS)):
             if raw.columns[j].levels is None and (count := _stands_apart(raw.X[:, j], end[j])):
                 found.append(f"{end[j]:g} in {count} cells of column {raw.columns[j].name!r}")
@@ -237,9 +194,6 @@ def _stands_apart(values: NDArray, end: float) -> int:
 
 def warn_of_rows(X: NDArray, argument: str) -> None:
     """Warn of rows in which every cell is missing: their features are drawn from P^X alone."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not np.isnan(X.sum(axis=0)).all():  # one pass and no memory where a column is complete
-            return
     rows = np.flatnonzero(np.isnan(X).all(axis=1))
     if rows.size:
         warn(
@@ -266,14 +220,14 @@ def _lost_digits(values: NDArray) -> str:
 
 
 # ---- an index that was written beside the table ----------------------------------------------------------------------
-INDEX = re.compile(r"|__index_level_0__|Unnamed: ?[0-9]+(\.[0-9]+)*")
+INDEX = re.compile(r"|__index_level_0__|Unnamed: ?[0-9]+(\.[0-9]+)*|\s*(?i:index|level_0|row|row\.?names?)\s*")
 
 
 def without_index(frame: FrameT, label: str, asked: Collection[str] = ()) -> FrameT:
     """Frame without the columns that other programs write beside a table; a warning names them.
 
-    Such a column has no name, or the name that pandas gives it. It counts the rows from 0 or 1, holds a text of its own
-    for each of them, or holds nothing.
+    Such a column has no name, or one that other programs give it. It counts the rows from 0 or 1, holds a text of its
+    own for each of them, or holds nothing.
     Columns that the caller names, ``asked``, are never left out.
     """
     opened = open_frame(frame, label)
@@ -301,4 +255,4 @@ def _as_index(series: nw.Series) -> str:
     cells = values.tolist()
     if n > 1 and len({cell for cell in cells if isinstance(cell, str) and cell}) == n:
         return "names the rows"
-    return "has neither a name nor a value" if all(map(is_missing, cells)) else ""
+    return "holds nothing" if all(map(is_missing, cells)) else ""

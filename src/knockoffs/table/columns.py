@@ -1,14 +1,15 @@
-"""What the values of a column are: continuous, count, ordinal, binary or nominal. The one recogniser of kinds."""
+"""What the values of a column are: continuous, count, ordinal, binary or nominal, as recognised or as a user says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.errors import InputError, did_you_mean, name_some, unknown_option
 from knockoffs.table.moments import MOMENTS, WORDS, format_duration, unit_of
 from knockoffs.table.types import Label
 
@@ -40,6 +41,8 @@ class Column:
     # of a column of text that stands for numbers, booleans or dates: its kind, as ``knockoffs.table.text`` names it
     text: str = ""
     origin: float = 0.0  # of numbers far from zero: what is subtracted before a model of y sees them
+    ordered: bool = False  # whether the levels came in an order that means something
+    words: frozenset[str] = frozenset()  # of text: those that were taken as missing cells
 
 
 def describe(column: Column) -> str:
@@ -75,14 +78,11 @@ def recognise_kind(
     column of many zeros and a continuous rest is continuous. Codes written as whole numbers (3 = widowed) look like
     grades: they are ordinal, unless ``kinds=`` says otherwise.
 
+    ``values`` are numbers or codes of the levels, NaN where a cell is missing; ``ordered`` says whether the levels came
+    in an order that means something.
+
     Parameters
     ----------
-    values : array, shape (n,)
-        Numbers, or codes of the levels; NaN where a cell is missing.
-    dtype, levels
-        As in `Column`.
-    ordered : bool
-        Whether the levels came in an order that means something.
     scale : int
         Whole numbers with at most so many values, and no long tail, are a scale: ordinal.
     most_steps : int
@@ -179,12 +179,7 @@ def looks_like_counts(distinct: NDArray, counts: NDArray) -> bool:
     Shares that fall from 0 on to a rare last value are counts; balanced classes have no rare last value, and a bell
     on 1 to 5 has less variance than a count of its mean.
 
-    Parameters
-    ----------
-    distinct : array, shape (m,)
-        Distinct values in ascending order.
-    counts : array, shape (m,)
-        Rows of each.
+    ``distinct`` values are in ascending order, ``counts`` the rows of each.
 
     >>> looks_like_counts(np.arange(5), np.array([137, 270, 271, 180, 20]))
     False
@@ -221,20 +216,23 @@ def one_peak(counts: NDArray) -> bool:
     return bool((np.where(rising, -step, step) <= noise).all())
 
 
-def recognise_kinds(
-    X: NDArray[np.float64], columns: Sequence[Column], ordered: Sequence[bool] | None = None
-) -> tuple[Column, ...]:
+def recognise_kinds(X: NDArray[np.float64], columns: Sequence[Column]) -> tuple[Column, ...]:
     """Columns of X, shape (n, n_columns), with their kinds and missing cells."""
-    plain, n_missing, origin = _plainly_continuous(X), _count_missing(X), origins(X)
+    plain, n_missing, origin = _plainly_continuous(X), np.isnan(X).sum(axis=0), origins(X)
     result = []
     for j, column in enumerate(columns):
         if plain[j] and column.levels is None and column.dtype in ("number", "date", "time"):
             kind, why = "continuous", WORDS.get(column.dtype, "numbers with decimals")
         else:
-            kind, why = recognise_kind(X[:, j], column.dtype, column.levels, bool(ordered is not None and ordered[j]))
+            kind, why = recognise_kind(X[:, j], column.dtype, column.levels, column.ordered)
         why += ", written as text" if column.text else ""
         result.append(replace(column, kind=kind, why=why, n_missing=int(n_missing[j]), origin=float(origin[j])))
     return tuple(result)
+
+
+def ends(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Smallest and largest value of each column, NaN where it has none."""
+    return np.fmin.reduce(X, axis=0, initial=np.nan), np.fmax.reduce(X, axis=0, initial=np.nan)
 
 
 def origins(X: NDArray[np.float64], far: float = 1e5) -> NDArray[np.float64]:
@@ -245,9 +243,7 @@ def origins(X: NDArray[np.float64], far: float = 1e5) -> NDArray[np.float64]:
     >>> origins(np.array([[1.0, 1e12], [2.0, 1e12 + 4]])).tolist()
     [0.0, 1000000000002.0]
     """
-    if not len(X):
-        return np.zeros(X.shape[1])
-    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    low, high = ends(X)
     with np.errstate(over="ignore", invalid="ignore"):
         half = high / 2 - low / 2
         return np.where((half > 0) & (np.fmin(np.abs(low), np.abs(high)) >= 2 * far * half), low + half, 0.0)
@@ -281,22 +277,10 @@ def _plainly_continuous(X: NDArray) -> NDArray[np.bool_]:
     return decimals & ((n_distinct > MOST_STEPS) | all_differ)
 
 
-def _count_missing(X: NDArray) -> NDArray[np.intp]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspects = np.flatnonzero(np.isnan(X.sum(axis=0)))  # one pass and no memory where nothing is missing
-    n_missing = np.zeros(X.shape[1], dtype=np.intp)
-    for j in suspects:
-        n_missing[j] = np.isnan(X[:, j]).sum()
-    return n_missing
-
-
 def own_values(column: Column, values: NDArray) -> NDArray:
     """Values of one column in its own type: labels for codes, integers where all are whole, days for dates.
 
-    Parameters
-    ----------
-    values : array of float, shape (n,)
-        NaN where a cell is missing, which is None among labels.
+    NaN, where a cell is missing, is None among labels.
     """
     if column.levels is None:
         whole = column.dtype == "integer" and np.array_equal(np.rint(values), values)
@@ -312,10 +296,107 @@ def own_values(column: Column, values: NDArray) -> NDArray:
     levels[:-1] = column.levels
     if missing.any():
         return levels[np.where(missing, len(column.levels), codes)]
-    dtype = {"boolean": bool, "integer": np.int64, **dict.fromkeys(("number", *MOMENTS), float)}.get(
-        column.dtype, object
-    )
-    return levels[:-1].astype(dtype)[codes]
+    dtypes = {"boolean": bool, "integer": np.int64, **dict.fromkeys(("number", *MOMENTS), float)}
+    return levels[:-1].astype(dtypes.get(column.dtype, object))[codes]
+
+
+def recode(values: NDArray[np.float64], levels: Sequence[Label], known: Sequence[Label]) -> NDArray[np.float64]:
+    """Codes of labels as those of known labels with the same text; NaN where there is no such label, or no value.
+
+    >>> recode(np.array([0.0, 1.0, np.nan]), ("b", "c"), ("a", "b")).tolist()
+    [1.0, nan, nan]
+    """
+    place = {str(level): float(k) for k, level in enumerate(known)}
+    codes = np.array([*(place.get(str(level), np.nan) for level in levels), np.nan])
+    return codes[np.where(np.isnan(values), len(levels), values).astype(np.intp)]
+
+
+# ---- kinds that a user gives ---------------------------------------------------------------------------------------
+MOST_WRONG = 10  # wrong kinds that one error names
+
+
+def overrule(
+    X: NDArray[np.float64], columns: Sequence[Column], kinds: Mapping[str, str | Sequence[Label]], argument: str = "X"
+) -> tuple[NDArray[np.float64], tuple[Column, ...]]:
+    """X and its columns of the kinds that a user gives: a kind, or the labels of an ordinal column in their order.
+
+    Raises
+    ------
+    InputError
+        For a column that is not there, a word that is no kind, and kinds that contradict the data: all in one error.
+    """
+    place = {column.name: j for j, column in enumerate(columns)}
+    X, changed = X.copy(), list(columns)
+    wrong: list[str] = []
+    for name, kind in kinds.items():
+        if name not in place:
+            hint = did_you_mean(name, list(place)) if len(wrong) < MOST_WRONG else ""
+            wrong.append(f"kinds names {name!r}, which is no column of {argument}.{hint}")
+            continue
+        j = place[name]
+        order = list(kind) if isinstance(kind, Iterable) and not isinstance(kind, str) else None
+        word = str(kind) if order is None else "ordinal"
+        if word not in KINDS:
+            wrong.append(str(unknown_option(f"kinds[{name!r}]", word, KINDS)))
+            continue
+        against = _contradiction(X[:, j], columns[j], word) if order is None else _bad_order(columns[j], order)
+        if against:
+            wrong.append(f"kinds[{name!r}]={kind!r}, but column {name!r} of {argument} {against}")
+            continue
+        X[:, j], changed[j] = _with_kind(X[:, j], columns[j], word, order)
+    if wrong:
+        more = [f"And {len(wrong) - MOST_WRONG} more."] if len(wrong) > MOST_WRONG else []
+        raise InputError(" ".join([*wrong[:MOST_WRONG], *more]))
+    return X, tuple(changed)
+
+
+def _contradiction(values: NDArray, column: Column, kind: str) -> str:
+    """Say what in the data speaks against a kind; empty if nothing does."""
+    present = values[~np.isnan(values)]
+    if kind in ("continuous", "count") and column.levels is not None:
+        return f"holds labels, for instance {column.levels[0]!r}: use 'nominal' or 'ordinal'."
+    if kind == "count":
+        if column.dtype in MOMENTS:
+            return f"holds {column.dtype}s: use 'continuous' or 'ordinal'."
+        odd = present[(present < 0) | (present != np.rint(present))]
+        if odd.size:
+            what = "a negative number" if odd[0] < 0 else "a fraction"
+            return f"holds {odd[0]:g}, {what}: use 'continuous' or 'ordinal'."
+    n_distinct = len(column.levels) if column.levels is not None else len(np.unique(present))
+    if kind == "binary" and n_distinct > 2:
+        return f"has {n_distinct} different values: use {'nominal' if column.levels is not None else 'ordinal'!r}."
+    if kind == "nominal" and column.levels is None and 2 * n_distinct > max(len(present), 2 * SCALE):
+        return f"has {n_distinct} different values in {len(present)} rows, too many for labels: use 'continuous'."
+    return ""
+
+
+def _bad_order(column: Column, order: list[Label]) -> str:
+    if column.levels is None:
+        return "holds numbers, which have their own order: say 'ordinal'."
+    listed = Counter(order)
+    absent = [level for level in column.levels if level not in listed]
+    if absent:
+        return f"also holds {name_some(absent)}: list all of its labels."
+    twice = sorted({str(level) for level, times in listed.items() if times > 1})
+    return f"has its labels listed twice: {name_some(twice)}." if twice else ""
+
+
+def _with_kind(values: NDArray, column: Column, kind: str, order: list[Label] | None) -> tuple[NDArray, Column]:
+    why = "as kinds says"
+    if order is not None and column.levels is not None:
+        present = set(column.levels)
+        levels = tuple(level for level in order if level in present)
+        why = f"as kinds says, in the order {in_order(levels)}"
+        return recode(values, column.levels, levels), replace(column, levels=levels, kind=kind, why=why)
+    if kind == "ordinal" and column.levels is not None:
+        why = f"as kinds says, in the order {in_order(column.levels)}; list the labels for another one"
+    if kind == "nominal" and column.levels is None:
+        distinct, codes = np.unique(values, return_inverse=True)
+        present = distinct[~np.isnan(distinct)]
+        whole = column.dtype == "integer"
+        levels = tuple((present.astype(np.int64) if whole else present).tolist())
+        return np.where(np.isnan(values), np.nan, codes), replace(column, levels=levels, kind=kind, why=why)
+    return values, replace(column, kind=kind, why=why)
 
 
 # ---- for a model of y --------------------------------------------------------------------------------------------
@@ -343,12 +424,7 @@ class Design:
 
 
 def design(columns: Sequence[Column], feature_of: NDArray[np.intp] | None = None) -> Design:
-    """Design of a table's columns for a model of y.
-
-    Parameters
-    ----------
-    feature_of : array of int, shape (n_columns,), optional
-        Feature of each column of the table; each its own by default.
+    """Design of a table's columns for a model of y; each column is a feature by default.
 
     >>> colour = Column("colour", "string", ("blue", "green", "red"), "nominal")
     >>> made = design([Column("size"), colour])

@@ -1,7 +1,7 @@
 """Records of a csv or tsv file as frames of text, a block at a time; a file that is no table is refused with its line.
 
-Polars splits the cells. What it lets pass is checked before: every record has the width of the header, quotes are
-closed, the bytes are UTF-8.
+Polars splits the cells where there are no quotes and the separators add up; Python's reader takes all other blocks,
+and names the line that is no record.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, warn
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-BLOCK = 2**23  # bytes
+BLOCK = 2**23  # characters
 PACKED = {
     b"\x1f\x8b": "compressed by gzip: call it .csv.gz",
     b"PK\x03\x04": "a zip archive or a spreadsheet: unpack or export it",
@@ -45,22 +44,18 @@ class CsvLayout:
     separator: str
     names: tuple[str, ...]  # of the columns
     utf16: bool = False  # otherwise the text is UTF-8
-    returns: bool = False  # whether carriage returns alone end its lines
     start: int = 1  # lines before the first record, the header among them
 
 
 def find_layout(path: Path, expected: str) -> CsvLayout:
     """Layout of a file, by its first block; a separator other than ``expected`` is recognised with a warning."""
     with _open(path) as file:
-        head = file.read(BLOCK)
+        head = file.read(16)
     packed = next((what for mark, what in PACKED.items() if head.startswith(mark)), None)
     if packed is not None:
         raise InputError(f"{path}: this is no text, but {packed}.")
     utf16 = head[:2] in (b"\xff\xfe", b"\xfe\xff")
-    text = _first_records(path, utf16)
-    _check_text(path, text, 0)
-    returns = b"\n" not in text and b"\r" in text
-    lines = io.StringIO(text.decode().replace("\r", "\n") if returns else text.decode(), newline="\n")
+    lines = io.StringIO(next(_blocks(path, utf16, BLOCK), (0, ""))[1], newline="\n")
     hint = re.fullmatch(r"sep=([,;\t|])\s*", lines.readline())  # as spreadsheets write it
     body = lines.tell() if hint else 0
     separator = hint[1] if hint else _separator(lines, expected)
@@ -76,17 +71,7 @@ def find_layout(path: Path, expected: str) -> CsvLayout:
         warn(f"{path}: read as UTF-16, by the mark at its start.")
     if separator != expected:
         warn(f"{path}: read with {SEPARATORS[separator]} between the cells, not {SEPARATORS[expected]}.")
-    return CsvLayout(path, separator, _names(path, header), utf16, returns, reader.line_num + bool(hint))
-
-
-def _first_records(path: Path, utf16: bool) -> bytes:
-    """Text up to the end of a record: one block, or more where the first record is longer."""
-    text = b""
-    for piece in _texts(path, utf16, BLOCK):
-        text += piece
-        if end := _last_end(text):
-            return text[:end] if piece else text
-    return text
+    return CsvLayout(path, separator, _names(path, header), utf16, reader.line_num + bool(hint))
 
 
 def _separator(lines: io.StringIO, expected: str, tried: int = 50) -> str:
@@ -119,137 +104,93 @@ def _names(path: Path, header: Sequence[str]) -> tuple[str, ...]:
 
 
 def text_blocks(layout: CsvLayout, names: Sequence[str] | None = None, *, size: int = BLOCK) -> Iterator[pl.DataFrame]:
-    """Frames of text of all records after the header, with some of the columns or all; ``size`` bytes at a time.
+    """Frames of text of all records after the header, with some of the columns or all; ``size`` characters at a time.
 
     A record that is shorter or longer than the header, quotes that are not closed and bytes that are no text are
     refused with their line.
     """
-    line, header, held = 0, layout.start, b""
-    for piece in _texts(layout.path, layout.utf16, size):
-        held += piece.replace(b"\r", b"\n") if layout.returns else piece
-        cut = _last_end(held)
-        if piece and (cut == 0 or held.count(b"\n", 0, cut) < header):
-            continue
-        block, held = (held[:cut], held[cut:]) if piece else (held, b"")
-        lines = block.count(b"\n") + (not block.endswith(b"\n"))
-        if header:
-            block = block.split(b"\n", header)[-1] if block.count(b"\n") >= header else b""
-            line, lines, header = header, lines - header, 0
+    for line, block in _blocks(layout.path, layout.utf16, size):
+        if line < layout.start:
+            line, block = layout.start, "".join(block.split("\n", layout.start - line)[layout.start - line :])
         if block:
-            yield _parsed(layout, block, line, names)
-        line += lines
+            frame = _parsed(layout, block, line)
+            yield frame if names is None else frame.select(names)
 
 
-def _parsed(layout: CsvLayout, block: bytes, line: int, names: Sequence[str] | None) -> pl.DataFrame:
-    _check_text(layout.path, block, line)
-    width, separator = len(layout.names), layout.separator.encode()
-    ends = block.count(b"\n") + (not block.endswith(b"\n"))
-    if b'"' in block or width == 1 or block.count(separator) != (width - 1) * ends:
-        block = _checked(layout, block, line)
-    wanted = list(range(width)) if names is None else sorted(layout.names.index(name) for name in names)
-    columns = [layout.names[j] for j in wanted]
-    if not block:
-        return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
+def _parsed(layout: CsvLayout, block: str, line: int) -> pl.DataFrame:
+    width, ends = len(layout.names), block.count("\n") + (not block.endswith("\n"))
+    frame = None
+    if '"' not in block and width > 1 and block.count(layout.separator) == (width - 1) * ends:
+        with suppress(pl.exceptions.PolarsError):  # of a record that is too long, beside one that is too short
+            frame = pl.read_csv(block.encode(), has_header=False, separator=layout.separator, infer_schema=False)
+    if frame is None or frame.width != width:
+        frame = pl.DataFrame(_records(layout, block, line), dict.fromkeys(layout.names, pl.String), orient="row")
+    frame.columns = list(layout.names)
+    return frame.with_columns(pl.all().str.replace("(?s)" + GUARDED, "$1")) if "'" in block else frame
+
+
+def _records(layout: CsvLayout, block: str, line: int) -> list[list[str]]:
+    """Return the records of a block, without blank lines; one that does not have the width of the header is refused."""
+    found, width, start = [], len(layout.names), 0
+    reader = csv.reader(io.StringIO(block, newline="\n"), delimiter=layout.separator, strict=True)
     try:
-        frame = pl.read_csv(block, has_header=False, separator=layout.separator, infer_schema=False, columns=wanted)
-    except pl.exceptions.PolarsError as error:
-        _checked(layout, block, line)  # which names the line
-        raise InputError(f"{layout.path}: cannot be read as csv: {str(error).splitlines()[0]}.") from None
-    frame.columns = columns
-    if b"'" in block:
-        frame = frame.with_columns(pl.all().str.replace("(?s)" + GUARDED, "$1"))
-    return frame if names is None else frame.select(names)
-
-
-def _checked(layout: CsvLayout, block: bytes, line: int) -> bytes:
-    """Block without blank lines, each record of which has the width of the header and closes its quotes."""
-    path, width = layout.path, len(layout.names)
-    content = np.frombuffer(block if block.endswith(b"\n") else block + b"\n", dtype=np.uint8)
-    quotes, newlines = np.flatnonzero(content == ord('"')), np.flatnonzero(content == ord("\n"))
-    bad = _open_quote(content, quotes, ord(layout.separator))
-    if bad is not None:
+        for record in reader:
+            start = reader.line_num
+            if len(record) == width:
+                found.append(record)
+            elif len(record) > 1 or (record and record[0].strip()):
+                break
+        else:
+            return found
+    except csv.Error as error:
         raise InputError(
-            f"{path}: line {line + 1 + np.searchsorted(newlines, bad)} cannot be read as csv: a quote that opens a "
-            'cell must close it, and a quote inside one is written twice, "".'
-        )
-    outside = np.searchsorted(quotes, newlines) % 2 == 0
-    ends = newlines[outside]
-    marks = np.flatnonzero(content == ord(layout.separator))
-    marks = marks[np.searchsorted(quotes, marks) % 2 == 0]
-    widths = np.diff(np.searchsorted(marks, ends), prepend=0) + 1
-    starts = np.append(0, ends[:-1] + 1)
-    blank = (ends == starts) | ((ends == starts + 1) & (content[starts] == ord("\r")))
-    for i in np.flatnonzero((widths == 1) & ~blank) if width > 1 else ():
-        blank[i] = not block[starts[i] : ends[i]].strip()
-    wrong = np.flatnonzero((widths != width) & ~blank)
-    if wrong.size:
-        remedy = "Mend the line; a cell that holds the separator needs quotes."
-        if width == 1:
-            remedy = "Delete what stands before the header, if the first line is a title or a comment."
-        raise InputError(
-            f"{path}: line {line + 1 + np.searchsorted(newlines, ends[wrong[0]])} has {widths[wrong[0]]} values and "
-            f"the header has {width} names. {remedy}"
-        )
-    if not blank.any():
-        return block
-    return b"".join(block[a : b + 1] for a, b, gone in zip(starts, ends, blank, strict=True) if not gone)
-
-
-def _open_quote(content: NDArray[np.uint8], quotes: NDArray[np.intp], separator: int) -> int | None:
-    """Place of the first quote that neither opens a cell, closes it, nor is written twice; None if all do."""
-    before, after = (separator, ord("\n"), ord('"')), (separator, ord("\n"), ord("\r"), ord('"'))
-    opening, closing = quotes[0::2], quotes[1::2]
-    odd = [
-        *opening[(opening > 0) & ~np.isin(content[opening - 1], before)],
-        *closing[~np.isin(content[closing + 1], after)],
-    ]
-    return int(min(odd)) if odd else int(opening[-1]) if len(opening) > len(closing) else None
-
-
-def _last_end(text: bytes) -> int:
-    """Where the last whole record of a text ends, 0 if there is none."""
-    if b'"' not in text:
-        return text.rfind(b"\n") + 1
-    content = np.frombuffer(text, dtype=np.uint8)
-    newlines = np.flatnonzero(content == ord("\n"))
-    whole = newlines[np.searchsorted(np.flatnonzero(content == ord('"')), newlines) % 2 == 0]
-    return int(whole[-1]) + 1 if whole.size else 0
+            f"{layout.path}: line {line + start + 1} cannot be read as csv ({error}): a quote that opens a cell must "
+            'close it, and a quote inside of it is written twice, "".'
+        ) from None
+    remedy = "Mend the line; a cell that holds the separator needs quotes."
+    if width == 1:
+        remedy = "Delete what stands before the header, if the first line is a title or a comment."
+    raise InputError(
+        f"{layout.path}: line {line + start} has {len(record)} values and the header has {width} names. {remedy}"
+    )
 
 
 def _open(path: Path) -> IO[bytes]:
     return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
 
 
-def _texts(path: Path, utf16: bool, size: int) -> Iterator[bytes]:
-    """Pieces of the text as UTF-8 without a mark, and an empty one at the end."""
+def _blocks(path: Path, utf16: bool, size: int) -> Iterator[tuple[int, str]]:
+    """Yield runs of whole records, each with the number of lines before it; a line ends in a newline alone."""
+    encoding, errors = ("utf-16", "strict") if utf16 else ("utf-8-sig", "surrogateescape")
+    line = 0
     with _open(path) as file:
-        if utf16:
-            text = io.TextIOWrapper(file, encoding="utf-16", newline="")
-            try:
-                while part := text.read(size):
-                    yield part.encode()
-            except UnicodeError:
-                raise InputError(f"{path}: the file begins as UTF-16 and is not. Save it as csv in UTF-8.") from None
-        else:
-            yield file.read(size).removeprefix(b"\xef\xbb\xbf")
-            while piece := file.read(size):
-                yield piece
-    yield b""
+        text = io.TextIOWrapper(file, encoding, errors)
+        try:
+            while block := text.read(size) + text.readline():
+                parts, inside = [block], block.count('"') % 2
+                while inside and (more := text.readline()):  # a cell may hold the end of a line
+                    parts.append(more)
+                    inside ^= more.count('"') % 2
+                block = "".join(parts)
+                _check_text(path, block, line)
+                yield line, block
+                line += block.count("\n")
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: the file begins as UTF-16 and is not. Save it as csv in UTF-8.") from None
 
 
-def _check_text(path: Path, block: bytes, line: int) -> None:
-    if b"\0" in block:
-        number = line + 1 + block[: block.index(b"\0")].count(b"\n")
+def _check_text(path: Path, block: str, line: int) -> None:
+    if "\0" in block:
         raise InputError(
-            f"{path}: line {number} holds a NUL byte: this is no text file, or one in UTF-16 without a mark. Save it "
-            "as csv in UTF-8."
+            f"{path}: line {line + 1 + block.count(chr(10), 0, block.index(chr(0)))} holds a NUL byte: this is no text "
+            "file, or one in UTF-16 without a mark. Save it as csv in UTF-8."
         )
     try:
-        block.decode()
-    except UnicodeDecodeError as error:
-        number, byte = line + 1 + block[: error.start].count(b"\n"), block[error.start]
+        block.encode()
+    except UnicodeEncodeError as error:
+        byte = ord(block[error.start]) % 256
         raise InputError(
-            f"{path}: line {number} is not UTF-8: it holds the byte 0x{byte:02x}, which is "
-            f"{bytes([byte]).decode('latin-1')!r} in Latin-1. Save the file as UTF-8, for instance by iconv -f latin1 "
+            f"{path}: line {line + 1 + block.count(chr(10), 0, error.start)} is not UTF-8: it holds the byte "
+            f"0x{byte:02x}, which is {chr(byte)!r} in Latin-1. Save the file as UTF-8, for instance by iconv -f latin1 "
             "-t utf-8."
         ) from None

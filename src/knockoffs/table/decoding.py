@@ -101,7 +101,8 @@ def _decode(column: Column, values: NDArray, old: nw.Series, backend: ModuleType
         own = [None if is_missing(cell) else cell for cell in (own.tolist() if isinstance(own, np.ndarray) else own)]
     elif column.levels is not None and isinstance(own, np.ndarray) and own.dtype == object:
         own = own.tolist()
-    if column.dtype == "integer" and column.levels is None and not _whole(values):
+    present = values[~np.isnan(values)]
+    if column.dtype == "integer" and column.levels is None and (present != np.rint(present)).any():
         return nw.new_series(old.name, values, backend=backend)
     if is_pandas(old.to_native()) and (objects or old.to_native().dtype == object):
         import pandas as pd
@@ -127,19 +128,13 @@ def _in_dtype(made: nw.Series, old: nw.Series) -> nw.Series:
         return made
 
 
-def _whole(values: NDArray) -> bool:
-    present = values[~np.isnan(values)]
-    return bool((present == np.rint(present)).all())
-
-
 # ---- arrays ------------------------------------------------------------------------------------------------------
 
 
 def decode_array(native: object, columns: Sequence[Column], X: NDArray) -> NDArray:
-    """X, shape (n, n_columns), as an array of the dtype of ``native``, or of objects; masked where that was."""
-    masked = isinstance(native, np.ma.MaskedArray)
+    """X, shape (n, n_columns), as an array of the dtype of ``native``, or of objects."""
     if all(column.dtype == "number" and column.levels is None and not column.text for column in columns):
-        return np.ma.masked_invalid(X) if masked else X
+        return X
     cells = np.asarray(native) if native is not None else None
     values = [
         _array_values(column, X[:, j], None if cells is None else cells[:, j]) for j, column in enumerate(columns)
@@ -150,7 +145,7 @@ def decode_array(native: object, columns: Sequence[Column], X: NDArray) -> NDArr
     stacked = np.stack([value.astype(dtype) for value in values], axis=1)
     if dtype.kind == "O" and np.isnan(X).any():
         stacked[np.isnan(X)] = None
-    return np.ma.array(stacked, mask=np.isnan(X)) if masked else stacked
+    return stacked
 
 
 def _array_values(column: Column, values: NDArray, old: NDArray | None) -> NDArray:

@@ -25,26 +25,23 @@ def take_clusters(clusters: object, X: object) -> tuple[NDArray[np.intp] | None,
     >>> codes.tolist(), rest.names
     ([4, 3, 4, 0, 1, 2], ('x1',))
     """
-    labels, rest = take_labels(clusters, X, "clusters")
+    labels, rest = labels_of(clusters, X, "clusters")
     if labels is None:
         return None, X
-    codes = np.unique(labels, return_inverse=True)[1]
+    codes = np.unique([str(label) for label in labels], return_inverse=True)[1]
     n_clusters = int(codes.max()) + 1
     if n_clusters < MIN_ROWS:
         raise InputError(f"clusters: there are {n_clusters}, and at least {MIN_ROWS} are needed, as of rows.")
     return codes, rest
 
 
-def take_labels(labels: object, X: object, argument: str) -> tuple[list[str] | None, object]:
-    """Label of each row, as text, and X without the column that holds them; None if nothing is asked for."""
-    if labels is None:
+def labels_of(given: object, X: object, option: str) -> tuple[list | None, object]:
+    """Label of each row, none missing, from a column of X or from labels; and X without that column.
+
+    None if nothing is asked for.
+    """
+    if given is None:
         return None, X
-    values, rest = labels_of(labels, X, argument)
-    return [str(value) for value in values], rest
-
-
-def labels_of(given: object, X: object, option: str) -> tuple[list, object]:
-    """Label of each row, none missing, from a column of X or from labels; and X without that column."""
     labels, rest = given, X
     if isinstance(given, str):
         names = names_of(X)
@@ -63,14 +60,12 @@ def labels_of(given: object, X: object, option: str) -> tuple[list, object]:
     return values, rest
 
 
-def split_environments(
-    labels: list[str], target: Target, at_least: int | None
-) -> tuple[dict[str, NDArray[np.intp]], int]:
+def split_environments(labels: list, target: Target, at_least: int | None) -> tuple[dict[str, NDArray[np.intp]], int]:
     """Rows of each environment by its name, and in how many of them a discovery must hold: all, or as asked for."""
-    names, codes = np.unique(labels, return_inverse=True)
+    names, codes = np.unique([str(label) for label in labels], return_inverse=True)
     sites = {str(name): np.flatnonzero(codes == k) for k, name in enumerate(names)}
     if len(sites) < 2:
-        raise InputError(f"environments: all rows are of {labels[0]!r}, and at least two environments are needed.")
+        raise InputError(f"environments: all rows are of {str(labels[0])!r}, and at least two environments are needed.")
     if at_least is not None and not 1 <= at_least <= len(sites):
         raise InputError(f"min_environments={at_least}: there are {len(sites)} environments.")
     for name, rows in sites.items():
@@ -128,11 +123,11 @@ def take_order(order: object, X: object, clusters: object = None) -> tuple[NDArr
     >>> rows.tolist(), rest.names
     ([1, 2, 0], ('x1',))
     """
-    if order is None:
+    times, rest = labels_of(order, X, "order")
+    if times is None:
         return None, X
     if clusters is not None:
         raise InputError("clusters and order: rows belong together or follow one another. Leave one of them out.")
-    times, rest = labels_of(order, X, "order")
     try:
         return np.array(sorted(range(len(times)), key=times.__getitem__), dtype=np.intp), rest
     except TypeError:
@@ -157,7 +152,6 @@ def gap_of(
 
     Parameters
     ----------
-    order : array of int, shape (n,)
     excess : float
         Largest share by which the variance may be larger.
     fewest : int

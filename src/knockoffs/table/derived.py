@@ -55,7 +55,6 @@ def find_derived(
 
     Parameters
     ----------
-    table : Table
     determined : float
         Share of a column's variance, on the scale of normal scores, that others explain on held-out rows.
     beyond : float
@@ -231,12 +230,8 @@ def refuse_copy_of_target(values: NDArray, table: Table, observed: NDArray[np.bo
     y = values.astype(float)
     rows = np.arange(len(y)) if observed is None else np.flatnonzero(observed)
     candidates = np.arange(table.X.shape[1])
-    block = 1
-    while candidates.size:  # a few rows rule out almost every column
+    for block in (FIRST_ROWS, len(y)):  # a few rows rule out almost every column
         candidates = candidates[(table.X[np.ix_(rows[:block], candidates)] == y[:block, None]).all(axis=0)]
-        if block >= len(y):
-            break
-        block = min(block * 8, len(y))
     if candidates.size:
         raise InputError(
             f"column {table.names[candidates[0]]!r} of X equals y in every row: the target is among the "
@@ -280,8 +275,6 @@ def warn_of_leaks(
 
     Parameters
     ----------
-    values, kind, table, observed
-        As ``warn_of_target_in_other_words`` has them.
     most : int
         Columns that are added or subtracted.
     enough : float

@@ -61,7 +61,9 @@ def read_table_file(path: Path, *, asked: Collection[str] = ()) -> pl.DataFrame:
         raise InputError(f"{path}: there is no such file." if not path.exists() else f"{path}: this is no file.")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty.")
-    return check_names(_read_parquet(path) if ending == ".parquet" else _read_text(path), path, asked)
+    return check_names(
+        _read_parquet(path) if ending == ".parquet" else pl.concat(open_text(path).blocks()), path, asked
+    )
 
 
 def check_names(frame: pl.DataFrame, path: Path, asked: Collection[str]) -> pl.DataFrame:
@@ -71,10 +73,6 @@ def check_names(frame: pl.DataFrame, path: Path, asked: Collection[str]) -> pl.D
         place = frame.columns.index("") + 1
         raise InputError(f"{path}: column {place} has no name. Name it in the header, or drop it.")
     return frame
-
-
-def _read_text(path: Path) -> pl.DataFrame:
-    return pl.concat(list(open_text(path).blocks()))
 
 
 @dataclass(frozen=True)
@@ -171,43 +169,6 @@ def parquet_shape(path: Path) -> tuple[int, int]:
     with parquet_errors(path):
         scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         return int(scan.select(pl.len()).collect().item()), len(scan.collect_schema())
-
-
-# ---- taking frames apart -----------------------------------------------------------------------------------------
-
-
-def column_names(frame: Frame) -> list[str]:
-    """Names of the columns of a frame of any library."""
-    return list(open_frame(frame).columns)
-
-
-def drop_columns(frame: Frame, names: Collection[str]) -> Frame:
-    """Frame without some of its columns."""
-    import narwhals as nw
-
-    return nw.to_native(nw.from_native(frame, eager_only=True).drop(list(names)))
-
-
-def take_column(frame: Frame, name: str) -> NDArray:
-    """Values of one column of numbers or labels; a label is there once, however many rows have it."""
-    import narwhals as nw
-
-    column = nw.from_native(frame, eager_only=True)[name]
-    dtype = column.dtype
-    if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum, nw.Object)):
-        raise InputError(
-            f"column {name!r} holds {dtype}, which is neither numbers nor labels: turn it into one of them "
-            "(for dates, for instance days since a date), or name another column."
-        )
-    if dtype.is_decimal():
-        column = column.cast(nw.Float64)
-    values = column.to_numpy()
-    if values.dtype != object:
-        return values
-    same: dict[object, object] = {}
-    shared = np.empty(len(values), dtype=object)
-    shared[:] = [None if is_missing(value) else same.setdefault(value, value) for value in values.tolist()]
-    return shared
 
 
 # ---- writing -----------------------------------------------------------------------------------------------------

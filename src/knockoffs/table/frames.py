@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import scipy.sparse
     from narwhals.typing import IntoDataFrame
-from knockoffs.table.cells import Problem, ReadColumn, as_floats, merged, read_series, read_values, whole_numbers
+from knockoffs.table.cells import Problem, ReadColumn, as_floats, merged, read_series, read_values
 
 _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
 
@@ -36,9 +36,7 @@ class Raw:
     X: NDArray[np.float64]  # numbers, days, codes of labels; NaN where a cell is missing
     columns: list[Column]  # without kinds
     named: bool  # whether the names came with the table
-    ordered: list[bool] = field(default_factory=list)  # whether the labels of a column came in an order
     problems: list[Problem] = field(default_factory=list)
-    words: dict[str, frozenset[str]] = field(default_factory=dict)  # by column, words taken as missing cells
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,9 @@ class SomeColumns:
 
     values: NDArray
     names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
 
 
 def read_columns(X: object, argument: str, known: Sequence[Column] | None = None) -> Raw:
@@ -68,29 +69,17 @@ def read_columns(X: object, argument: str, known: Sequence[Column] | None = None
 
 
 def _read_frame(X: IntoDataFrame, argument: str, known: Sequence[Column] | None) -> Raw:
-    import narwhals as nw
-
     frame = open_frame(X, argument)
-    names, types = frame.columns, list(frame.schema.values())
-    beyond = (nw.Int128, nw.UInt128)  # which numpy does not have
-    if names and all((dtype.is_integer() or dtype.is_float()) and dtype not in beyond for dtype in types):
-        values = frame.to_numpy()
-        if values.dtype.kind in "iuf":
-            columns = [Column(n, "integer" if t.is_integer() else "number") for n, t in zip(names, types, strict=True)]
-            whole = [merged(s.name, whole_numbers(s)) for s in frame.iter_columns() if s.dtype.is_integer()]
-            return Raw(as_floats(values), columns, True, [False] * len(names), [p for p in whole if p is not None])
-    text = [column.text or "label" for column in known] if known is not None else [None] * len(names)
+    text = [column.text or "label" for column in known] if known is not None else [None] * len(frame.columns)
     cells = (read_series(series, kind) for series, kind in zip(frame.iter_columns(), text, strict=True))
-    return _assemble(names, cells, len(frame), True)
+    return _assemble(frame.columns, cells, len(frame), True)
 
 
 def _assemble(names: Sequence[str], cells: Iterable[ReadColumn], n: int, named: bool) -> Raw:
     raw = Raw(np.full((n, len(names)), np.nan), [], named)
     for j, (name, column) in enumerate(zip(names, cells, strict=True)):
-        raw.columns.append(Column(name, column.dtype, column.levels, text=column.text))
-        raw.ordered.append(column.ordered)
-        if column.words:
-            raw.words[name] = column.words
+        own = Column(name, column.dtype, column.levels, text=column.text, ordered=column.ordered, words=column.words)
+        raw.columns.append(own)
         if column.problem is not None:
             raw.problems.append(column.problem)
         else:
@@ -132,6 +121,18 @@ def column_names(names: Sequence[object], argument: str) -> list[str]:
 
 
 def _read_array(X: object, argument: str, named: tuple[str, ...] | None = None) -> Raw:
+    values = table_array(X, argument)
+    names = list(named or (f"x{j}" for j in range(values.shape[1])))
+    if values.dtype.kind in "iuf":
+        dtype = "number" if values.dtype.kind == "f" else "integer"
+        found = [merged(n, v) for n, v in zip(names, values.T, strict=True)] if values.dtype.kind in "iu" else []
+        problems = [problem for problem in found if problem is not None]
+        return Raw(as_floats(values), [Column(name, dtype) for name in names], False, problems)
+    return _assemble(names, (read_values(n, v) for n, v in zip(names, values.T, strict=True)), len(values), False)
+
+
+def table_array(X: object, argument: str) -> NDArray:
+    """Array of two dimensions of what is no frame; anything else is refused."""
     if isinstance(X, str | bytes | dict | set | frozenset) or X is None or np.isscalar(X):
         raise InputError(f"{argument} is {type(X).__name__}: pass an array or a data frame, one row for each sample.")
     values = as_array(X, argument)
@@ -150,23 +151,15 @@ def _read_array(X: object, argument: str, named: tuple[str, ...] | None = None) 
         raise InputError(
             f"{argument} is complex. Complex data not supported: pass real and imaginary parts as columns."
         )
-    names = list(named or (f"x{j}" for j in range(values.shape[1])))
-    mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None  # what a mask covers is missing
-    if values.dtype.kind in "iuf":
-        dtype = "number" if values.dtype.kind == "f" else "integer"
-        floats = as_floats(values) if mask is None else np.where(mask, np.nan, values.astype(float))
-        found = [merged(n, v) for n, v in zip(names, values.T, strict=True)] if values.dtype.kind in "iu" else []
-        problems = [problem for problem in found if problem is not None]
-        return Raw(floats, [Column(name, dtype) for name in names], False, [False] * len(names), problems)
-    if mask is not None:
-        dates = values.dtype.kind in "mM"
-        values = values.copy() if dates else values.astype(object)
-        values[mask] = np.array("NaT", dtype=values.dtype) if dates else None
-    return _assemble(names, (read_values(n, v) for n, v in zip(names, values.T, strict=True)), len(values), False)
+    return values
 
 
 def as_array(X: object, argument: str) -> NDArray:
-    """Array of what is no frame, without its mask; numbers among text stay numbers."""
+    """Array of what is no frame; numbers among text stay numbers, and what a mask covers is None."""
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        cells = X.data.astype(object)
+        cells[np.ma.getmaskarray(X)] = None
+        return cells
     if isinstance(X, np.ndarray):
         return np.ma.getdata(X)
     try:
@@ -192,7 +185,7 @@ def keep_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
         import narwhals as nw
 
         return nw.to_native(nw.from_native(X, eager_only=True)[:, np.flatnonzero(kept).tolist()])
-    return X[:, kept] if isinstance(X, np.ma.MaskedArray) else as_array(X, "X")[:, kept]
+    return as_array(X, "X")[:, kept]
 
 
 def array_of(frame: nw.DataFrame) -> NDArray:

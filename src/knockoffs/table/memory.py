@@ -82,41 +82,28 @@ def format_bytes(n: float) -> str:
     return f"{n / GIB:.1f} GiB" if n >= GIB / 10 else f"{n / 2**20:.1f} MiB"
 
 
-def check_memory(n_rows: int, n_columns: int, remedy: str) -> None:
-    """Refuse, before the work, a table for whose selection there is certainly no room; ``remedy`` ends the sentence."""
-    needed, free = 8.0 * LEAST * n_rows * n_columns, available_memory()
+def refuse_without_room(needed: float, what: str, remedy: str) -> None:
+    """Refuse, before the work, what certainly needs more memory than is free; ``remedy`` ends the sentence."""
+    free = available_memory()
     if needed > free:
-        raise InputError(
-            f"a selection from {n_rows:,} rows of {n_columns:,} columns needs {format_bytes(needed)} or more beside "
-            f"the table, and {format_bytes(free)} are free: {remedy}"
-        )
+        raise InputError(f"{what} needs {format_bytes(needed)} or more, and {format_bytes(free)} are free: {remedy}")
+
+
+def check_memory(n_rows: int, n_columns: int, remedy: str) -> None:
+    """Refuse a table for whose selection there is no room."""
+    what = f"a selection from {n_rows:,} rows of {n_columns:,} columns"
+    refuse_without_room(8.0 * LEAST * n_rows * n_columns, what, remedy)
 
 
 def check_covariance_memory(n_columns: int, matrices: int = 8) -> None:
-    """Refuse, before the work, a P^X for whose ``matrices`` of (n_columns, n_columns) there is certainly no room."""
-    needed, free = 8.0 * matrices * n_columns**2, available_memory()
-    if needed > free:
-        raise InputError(
-            f"a P^X with a covariance of {n_columns:,} columns needs {format_bytes(needed)} or more, and "
-            f"{format_bytes(free)} are free: drop columns, chosen without y, or use a feature_model without a "
-            "covariance, 'naive_bayes' or 'hmm'."
-        )
+    """Refuse a P^X for whose ``matrices`` of (n_columns, n_columns) there is no room."""
+    remedy = "drop columns, chosen without y, or use a feature_model without a covariance, 'naive_bayes' or 'hmm'."
+    refuse_without_room(8.0 * matrices * n_columns**2, f"a P^X with a covariance of {n_columns:,} columns", remedy)
 
 
-def must_stream(n_rows: int, n_columns: int) -> str | None:
-    """Why a table should be read in batches, if it should."""
-    needed, free = needed_memory(n_rows, n_columns), available_memory()
-    if needed <= free:
-        return None
-    return (
-        f"{n_rows:,} rows of {n_columns:,} columns would take about {format_bytes(needed)} in memory, "
-        f"and {format_bytes(free)} are free"
-    )
-
-
-def must_stream_text(path: Path) -> str | None:
-    """Why a csv or tsv file should be read in batches, if it should: decided by its size, before it is read."""
-    needed, free = float(OF_TEXT) * path.stat().st_size, available_memory()
+def must_stream(needed: float) -> str | None:
+    """Why a table that takes so many bytes should be read in batches, if it should."""
+    free = available_memory()
     if needed <= free:
         return None
     return f"it would take about {format_bytes(needed)} in memory, and {format_bytes(free)} are free"

@@ -6,7 +6,6 @@ A .bed is checked against its .bim and .fam before anything of it is used; peopl
 from __future__ import annotations
 
 import gzip
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import glob
@@ -18,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, count, name_some, require, unknown_option
+from knockoffs.table.cells import is_number
 
 ENDINGS = (".bed", ".bim", ".fam")
 MISSING = -127  # bed-reader's missing call in int8; any negative number is missing to the genotype model
@@ -45,13 +45,7 @@ class Genotypes:
 def read_bed(
     path: str | Path, *, rows: slice = slice(None), columns: slice = slice(None)
 ) -> tuple[NDArray[np.int8], NDArray]:
-    """Genotypes of a .bed file as counts of allele 1, shape (n, p), -127 where missing, and the names of the SNPs.
-
-    Parameters
-    ----------
-    rows, columns : slice
-        The people and the SNPs that are read; the others are not.
-    """
+    """Genotypes of a .bed file as counts of allele 1, shape (n, p), -127 where missing, and the names of the SNPs."""
     genotypes = open_genotypes(path)
     return genotypes.read(rows, columns), genotypes.snps[columns]
 
@@ -65,7 +59,7 @@ def open_genotypes(path: str | Path) -> Genotypes:
         raise InputError(f"{path}: expected a .bed file with .bim and .fam beside it; missing: {', '.join(missing)}.")
     snps = _read_lines(path.with_suffix(".bim"), "chromosome, name, centimorgans, position, allele 1, allele 2")
     for number, line in enumerate(snps, start=1):
-        if not (_is_number(line[2]) and _is_number(line[3])):
+        if not (is_number(line[2]) and line[3].lstrip("-").isdecimal()):
             raise InputError(
                 f"{path.with_suffix('.bim')}: line {number} has {line[2]!r} centimorgans and the position {line[3]!r}, "
                 "which are numbers in a .bim."
@@ -91,28 +85,23 @@ def open_genotypes(path: str | Path) -> Genotypes:
 
 
 def _read_lines(path: Path, meaning: str) -> list[list[str]]:
-    lines = []
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                values = line.split()
-                if not values:
-                    continue
-                if len(values) != 6:
-                    raise InputError(f"{path}: line {number} has {len(values)} values, and six are needed: {meaning}.")
-                lines.append(values)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: line {len(lines) + 1} or later is no text: {error}.") from None
-    if not lines:
-        raise InputError(f"{path}: the file is empty.")
+    lines = [line.split() for line in _text_lines(path)]
+    for number, line in enumerate(lines, start=1):
+        if len(line) != 6:
+            raise InputError(f"{path}: line {number} has {len(line)} values, and six are needed: {meaning}.")
     return lines
 
 
-def _is_number(text: str) -> bool:
+def _text_lines(path: Path) -> list[str]:
+    """Lines of a text file, perhaps with .gz, that are not blank."""
     try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as file:
+            lines = [line for line in file if line.strip()]
+    except (OSError, EOFError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as text: {error}.") from None
+    if not lines:
+        raise InputError(f"{path}: the file is empty.")
+    return lines
 
 
 def load_bed_reader() -> ModuleType:
@@ -249,10 +238,7 @@ def _read_columns(
 def read_people(path: str | Path, people: Sequence[Person]) -> dict[str, Values]:
     """Columns of a file of people, matched by FID and IID, or by IID if there is no FID; None where missing."""
     path = Path(path)
-    try:
-        lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text: {error}.") from None
+    lines = _text_lines(path)
     if len(lines) < 2:
         raise InputError(f"{path}: expected a header with FID and IID, and a line for each person.")
     separator = "\t" if "\t" in lines[0] else "," if "," in lines[0] else None
@@ -307,31 +293,15 @@ def _genotypes(files: Sequence[Genotypes], rows: NDArray[np.intp], snps: Sequenc
 def read_partitions(
     path: str, chromosomes: NDArray, snps: Sequence[str], columns: Sequence[str] | None = None
 ) -> list[list[str]]:
-    """Group of each SNP by a partition of KnockoffGWAS: a header, SNP first, and a column for each resolution.
+    """Group of each SNP, at each resolution, by a partition of KnockoffGWAS: a header, SNP first.
 
-    Parameters
-    ----------
-    path : str
-        Text, perhaps with .gz; {} stands for the chromosome where there is a file for each.
-    chromosomes, snps
-        Of the SNPs that get a group.
-    columns : sequence of str, optional
-        Resolutions, as the header has them; all by default.
-
-    Returns
-    -------
-    list of lists of str
-        Group of each SNP, at each resolution.
+    The file is text, perhaps with .gz; {} in its path stands for the chromosome where there is a file for each.
+    ``columns`` are the resolutions, as the header has them; all by default.
     """
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(chromosomes.tolist()) if "{}" in path else [""]:
         file = Path(path.replace("{}", name))
-        try:
-            opened = gzip.open if file.suffix == ".gz" else open
-            with opened(file, "rt", encoding="utf-8") as text:
-                header, *rows = [line.split() for line in text if line.strip()]
-        except (OSError, EOFError, ValueError) as error:
-            raise InputError(f"{file}: cannot be read as a partition: {error}.") from None
+        header, *rows = [line.split() for line in _text_lines(file)]
         columns = header[1:] if columns is None else columns
         for column in columns:
             if column not in header[1:]:

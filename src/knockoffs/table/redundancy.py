@@ -15,6 +15,7 @@ from scipy.linalg import qr
 from scipy.linalg.lapack import dpotrf
 
 from knockoffs.errors import ColumnsError, InputError, name_some, warn
+from knockoffs.table.columns import ends
 from knockoffs.table.table import Table
 
 DEPENDENT = ("auto", "refuse", "drop")  # what a selection does with columns that others determine
@@ -29,7 +30,8 @@ def constant_columns(X: NDArray) -> NDArray[np.intp]:
     >>> constant_columns(np.array([[1.0, 5.0, np.nan], [1.0, 6.0, 7.0]]))
     array([0, 2])
     """
-    return np.flatnonzero(np.fmin.reduce(X, axis=0) == np.fmax.reduce(X, axis=0))
+    low, high = ends(X)
+    return np.flatnonzero(low == high)
 
 
 def drop_constant(table: Table) -> tuple[Table, dict[str, str]]:
@@ -51,8 +53,7 @@ def warn_of_constant(table: Table) -> None:
     constant = constant_columns(table.X)
     if constant.size:
         its = "its own knockoff" if constant.size == 1 else "their own knockoffs"
-        said = f"{_constant(table, constant)}: {its}, never selected."
-        warn(said)
+        warn(f"{_constant(table, constant)}: {its}, never selected.")
 
 
 def _constant(table: Table, constant: NDArray[np.intp]) -> str:
@@ -140,13 +141,11 @@ def find_copies(table: Table, columns: Iterable[int], some: NDArray[np.intp]) ->
 def pattern_of(x: NDArray[np.float64], *, ordered: bool, fewest_ordered: int = 20, steps: int = 10**9) -> bytes:
     """Key that two columns share where each determines the other.
 
+    ``ordered`` numbers are the same in the same or the reverse order, and few of them in other units; labels and
+    steps, in any order. Cells are missing in both.
+
     Parameters
     ----------
-    x : array, shape (n,)
-        NaN where a cell is missing: it is missing in both.
-    ordered : bool
-        Numbers are the same in the same or the reverse order, and few of them in other units. What is not ordered,
-        labels and steps, is the same in any order.
     fewest_ordered : int
         Numbers with fewer different values than this may have one order by chance: they are compared as numbers,
         rounded to ``steps`` steps of their range.
@@ -176,32 +175,17 @@ def _combinations(table: Table, numbers: NDArray[np.intp], some: NDArray[np.intp
     """Columns that are linear combinations of those before them."""
     if len(some) <= len(numbers) or not len(numbers):  # every column is one, then
         return {}
-    found = _combinations_in(table.X[some], numbers)
-    if len(some) < len(table) and not all(_holds(table.X, j, of) for j, of in found.items()):
-        found = _combinations_in(table.X, numbers)
+    found: Relations = {}
+    for rows in (some, slice(None)) if len(some) < len(table) else (some,):
+        X = table.X[rows][:, numbers]
+        missing = np.isnan(X)
+        X = np.where(missing, np.nan_to_num(X).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1), X)
+        varies = np.flatnonzero(np.ptp(X, axis=0) > 0)  # in these rows
+        found = dependent_columns(standardise(X[:, varies])[0]) if len(varies) else {}
+        found = {int(numbers[varies[j]]): numbers[varies[of]] for j, of in found.items()}
+        if not found:
+            break
     return found
-
-
-def _combinations_in(X: NDArray, numbers: NDArray[np.intp]) -> Relations:
-    X = _filled(X[:, numbers])
-    varies = np.ptp(X, axis=0) > 0  # in these rows
-    numbers = numbers[varies]
-    if not len(numbers):
-        return {}
-    found = dependent_columns(standardise(X[:, varies])[0])
-    return {int(numbers[j]): numbers[of] for j, of in found.items()}
-
-
-def _holds(X: NDArray, j: int, of: NDArray[np.intp]) -> bool:
-    """Whether a combination that was found in some rows holds in all."""
-    Z = standardise(_filled(X[:, [j, *of]]))[0]
-    residual = Z[:, 0] - Z[:, 1:] @ np.linalg.lstsq(Z[:, 1:], Z[:, 0], rcond=None)[0]
-    return bool(residual @ residual <= SAME * len(Z))
-
-
-def _filled(X: NDArray) -> NDArray:
-    missing = np.isnan(X)
-    return np.where(missing, np.nan_to_num(X).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1), X)
 
 
 def _between_features(table: Table, relations: Relations) -> Relations:
@@ -250,7 +234,6 @@ def find_functions(
 
     Parameters
     ----------
-    table : Table
     rows_a_value : int
         Rows for each value of column i, on average, its most frequent value left out; with fewer, chance could do it.
     certain : float
@@ -385,25 +368,15 @@ def _copies(correlation: NDArray) -> Relations:
 
 
 def _sparse_fit(A: NDArray, b: NDArray, labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Few columns of A whose combination is b: the best one more at a time, then those that are not needed go."""
-
-    def fit(columns: list[int]) -> tuple[NDArray, float, NDArray]:
-        weights = np.linalg.lstsq(A[:, columns], b, rcond=None)[0]
-        residual = b - A[:, columns] @ weights
-        return residual, float(residual @ residual), weights
-
-    chosen: list[int] = []
-    residual, size = b, float(b @ b)
-    while size > SAME and len(chosen) < A.shape[1]:
-        gain = np.abs(A.T @ residual)
-        gain[chosen] = -1
-        chosen.append(int(gain.argmax()))
-        residual, size, _ = fit(chosen)
-    for column in sorted(chosen, key=lambda c: abs(fit(chosen)[2][chosen.index(c)])):
-        fewer = [c for c in chosen if c != column]
-        if fewer and fit(fewer)[1] <= SAME:
-            chosen = fewer
-    return labels[sorted(chosen)]
+    """Few of the columns of A, which are independent, whose combination is b: those with a weight that are needed."""
+    weights = np.linalg.lstsq(A, b, rcond=None)[0]
+    chosen = np.flatnonzero(np.abs(weights) > np.sqrt(SAME))
+    for column in chosen[np.argsort(np.abs(weights[chosen]))]:
+        fewer = A[:, chosen[chosen != column]]
+        residual = b - fewer @ np.linalg.lstsq(fewer, b, rcond=None)[0]
+        if residual @ residual <= SAME:
+            chosen = chosen[chosen != column]
+    return labels[chosen]
 
 
 def describe_relations(relations: Mapping[int, NDArray[np.intp]], names: Sequence[str] | None, most: int = 5) -> str:
@@ -412,11 +385,8 @@ def describe_relations(relations: Mapping[int, NDArray[np.intp]], names: Sequenc
     >>> describe_relations({2: np.array([0, 1])}, ["ldl", "hdl", "total"])
     "'total' of 'ldl', 'hdl'"
     """
-
-    def name(j: int) -> str:
-        return str(j) if names is None else names[j]
-
-    some = [f"{name(j)!r} of {name_some(map(name, of))}" for j, of in list(relations.items())[:most]]
+    called = names or [str(j) for j in range(1 + max(relations, default=0))]
+    some = [f"{called[j]!r} of {name_some(called[k] for k in of)}" for j, of in list(relations.items())[:most]]
     return "; ".join(some + ([f"and {len(relations) - most} more"] if len(relations) > most else []))
 
 

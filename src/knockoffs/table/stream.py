@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, warn
-from knockoffs.table.files import TextFile, check_names, file_hash, open_text, parquet_errors, take_column
+from knockoffs.table.files import TextFile, check_names, file_hash, open_text, parquet_errors
 
 FIRST_ROWS = 1000  # in which an index that was written beside the table is looked for
 BATCH_CELLS = 2**22  # of a batch: 32 MiB as floats
@@ -83,10 +83,10 @@ class Rows:
         frames = zip(batches, self.frames(names, starts, batches), strict=True)
         return pl.concat([frame[rows[bounds[k] : bounds[k + 1]] - starts[k]] for k, frame in frames])
 
-    def column(self, name: str) -> NDArray:
-        """Values of a column in all rows."""
+    def column(self, name: str) -> pl.Series:
+        """Cells of a column in all rows."""
         whole = self._parquet([name], 0, len(self)) if self.text is None else pl.concat(self.text.blocks([name]))
-        return take_column(whole, name)
+        return whole[name]
 
     def sha256(self) -> str:
         """SHA-256 of the file; of a folder that of its files' names and hashes."""

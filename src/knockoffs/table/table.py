@@ -27,21 +27,20 @@ from knockoffs.table.column_checks import (
     warn_of_words,
     without_index,
 )
-from knockoffs.table.columns import Column, Design, design, recognise_kinds
+from knockoffs.table.columns import Column, Design, design, overrule, recognise_kinds
 from knockoffs.table.decoding import decimals_of, decode_array, decode_frame
 from knockoffs.table.frames import (
     SomeColumns,
-    as_array,
     is_frame,
     is_pandas,
     is_sparse,
     keep_columns,
     open_frame,
     read_columns,
+    table_array,
 )
 from knockoffs.table.groups import Groups, as_groups, cuts, number_groups, prune
 from knockoffs.table.moments import MOMENTS, to_units, unit_of
-from knockoffs.table.overrule import overrule
 from knockoffs.table.types import Kinds
 
 __all__ = [
@@ -193,12 +192,8 @@ class Table:
     def coarser_groups(self, *, cut: float = 0.8, most_columns: int = 2000) -> tuple[Groups, ...]:
         """Coarser partitions of the columns, the finest first: those of its groups, or one that joins near copies.
 
-        Parameters
-        ----------
-        cut : float
-            Average |correlation| of near copies, which are looked for where no groups were given.
-        most_columns : int
-            Of a table that is searched for near copies.
+        Near copies have an average |correlation| of ``cut``; they are looked for where no groups were given and there
+        are at most ``most_columns``.
 
         >>> x, z = np.random.default_rng(0).standard_normal((2, 40))
         >>> read_table(np.column_stack([x, z, x**3])).coarser_groups()[0].feature_of
@@ -363,7 +358,7 @@ def read_table(X: object, *, kinds: Kinds = None, argument: str = "X", min_rows:
         X = without_index(X, argument)
     raw = read_columns(X, argument)
     _check_shape(raw.X, argument, min_rows)
-    columns = recognise_kinds(raw.X, raw.columns, raw.ordered)
+    columns = recognise_kinds(raw.X, raw.columns)
     refuse([*raw.problems, *suspicious_columns(raw, columns, kinds or {})], argument)
     warn_of_words(raw, argument)
     warn_of_indexes(raw, argument)
@@ -379,6 +374,13 @@ def _with_kinds(table: Table, kinds: Kinds, argument: str) -> Table:
         return table
     X, columns = overrule(table.X, table.columns, kinds, argument)
     return replace(table, X=X, columns=columns)
+
+
+def unusable_columns(X: object) -> dict[str, str]:
+    """Say what is wrong with the columns of a table that cannot be used, by name."""
+    raw = read_columns(X, "the table")
+    problems = [*raw.problems, *suspicious_columns(raw, recognise_kinds(raw.X, raw.columns), {})]
+    return {one.name: f"column {one.name!r} of the table {one.what}: {one.remedy}." for one in problems}
 
 
 def refuse(problems: Sequence[Problem], argument: str, most: int = 10) -> None:
@@ -421,7 +423,7 @@ def without_columns(X: object, names: Sequence[str] | None) -> object:
         raise InputError("drop: no column is left. Leave out those that are features.")
     if isinstance(X, Table):
         return X.keep(kept)
-    some = keep_columns(X, kept)
+    some = keep_columns(X.values if isinstance(X, SomeColumns) else X, kept)
     if not isinstance(some, np.ndarray):
         return some
     return SomeColumns(some, tuple(name for name in columns if name not in listed))
@@ -429,11 +431,11 @@ def without_columns(X: object, names: Sequence[str] | None) -> object:
 
 def names_of(X: object) -> list[str]:
     """Names of the columns of a table as it came; x0, x1, ... of an array."""
-    if isinstance(X, Table):
+    if isinstance(X, Table | SomeColumns):
         return list(X.names)
     if is_frame(X):
         return list(open_frame(X).columns)
-    return [f"x{j}" for j in range(np.shape(X if isinstance(X, np.ndarray) else as_array(X, "X"))[-1])]
+    return [f"x{j}" for j in range(table_array(X, "X").shape[1])]
 
 
 def columns_of(features: NDArray[np.bool_], table: Table, names: Sequence[str]) -> NDArray[np.bool_]:

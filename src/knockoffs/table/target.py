@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option, warn
-from knockoffs.table.cells import LARGEST, SMALLEST, ReadColumn, is_missing, read_series, read_values
+from knockoffs.table.cells import LARGEST, SMALLEST, ReadColumn, read_series, read_values
 from knockoffs.table.column_checks import warn_of_target
 from knockoffs.table.columns import Column, origins, own_values
 from knockoffs.table.derived import refuse_copy_of_target, warn_of_leaks, warn_of_target_in_other_words
-from knockoffs.table.frames import is_frame, is_pandas, is_sparse, open_frame
+from knockoffs.table.frames import as_array, is_frame, is_pandas, is_sparse, open_frame
 from knockoffs.table.moments import MOMENTS
 from knockoffs.table.table import Table
 from knockoffs.table.target_kind import (
@@ -111,6 +111,7 @@ def as_target(
     task: str | None = None,
     weights: ArrayLike | None = None,
     min_rows: int = 1,
+    sample: NDArray[np.intp] | None = None,
 ) -> Target:
     """Target of a table: checked, without the rows in which it is missing, and with its kind.
 
@@ -123,6 +124,8 @@ def as_target(
     weights : array, shape (n,), optional
     min_rows : int
         Fewest rows with a target and a weight above zero that will do.
+    sample : array of int, optional
+        Rows of y that are those of the table, ascending, if the table is a sample.
 
     >>> from knockoffs.table.table import read_table
     >>> target = as_target([0, 1, None, 1], read_table([[1.5], [2.5], [3.5], [0.5]]))
@@ -142,7 +145,7 @@ def as_target(
         return _survival_target(y, columns, table, weights, min_rows)
     _check_source(y, table)
     cells = _read(y)
-    if len(cells.values) != len(table.X):
+    if sample is None and len(cells.values) != len(table.X):
         raise InputError(
             f"y has {len(cells.values)} values and X has {len(table.X)} rows: they must have one row for each."
         )
@@ -154,7 +157,6 @@ def as_target(
     levels = cells.levels if ranked else None
     values = cells.values[observed] if ranked else _values(cells, observed)
     _check_values(values, rows)
-    refuse_copy_of_target(values, table, observed)
     if ranked:
         kind: TargetKind = "number" if task in ("regression", "numeric") else "ordinal"
     else:
@@ -162,17 +164,28 @@ def as_target(
         _refuse_free_text(values, kind)
         if kind in ("number", "count", "ordinal"):
             values = values.astype(float)
-    warn_of_target(values, kind)
-    if kind == "binary" and task is None:
-        warn_of_lone_event(values, table)
-    if not warn_of_target_in_other_words(values, kind, table, observed):
-        warn_of_leaks(values, kind, table, observed)
     kept = _weights_of(weights, observed, values, min_rows)
     said = describe_kind(values, kind, levels)
     others = [] if task is not None else other_tasks(values, kind)
     overrule = "".join(f"; if {IF_IT_IS[other]}, pass task={other!r}" for other in others)
     note = f"{said}{overrule}.{_left_out(observed)}"
-    return Target(values, kept, kind, observed, target_name(y), levels, note)
+    target = Target(values, kept, kind, observed, target_name(y), levels, note)
+    _check_beside(target if sample is None else target.at(sample), table, task)
+    return target
+
+
+def _check_beside(target: Target, table: Table, task: str | None) -> None:
+    """Refuse or warn of columns of the table that are the target, or determine it."""
+    values, kind = target.values, target.kind
+    observed = np.ones(len(table), dtype=bool) if target.observed is None else target.observed
+    if not len(values):
+        raise InputError(f"y is missing in all {len(table)} rows of the sample.")
+    refuse_copy_of_target(values, table, observed)
+    warn_of_target(values, kind)
+    if kind == "binary" and task is None:
+        warn_of_lone_event(values, table)
+    if not warn_of_target_in_other_words(values, kind, table, observed):
+        warn_of_leaks(values, kind, table, observed)
 
 
 def _survival_target(
@@ -184,7 +197,8 @@ def _survival_target(
         cells = _read(y)
         if cells.levels is not None:
             raise InputError("task='survival', but y holds labels: pass y=(time, event).")
-        parts = {"time": replace(cells, values=np.abs(cells.values)), "event": replace(cells, values=_events(cells))}
+        events = np.where(np.isnan(cells.values), np.nan, cells.values > 0)
+        parts = {"time": replace(cells, values=np.abs(cells.values)), "event": replace(cells, values=events)}
     else:
         _check_index(table.native, y)
         for name in columns:
@@ -202,30 +216,6 @@ def _survival_target(
     kept = _weights_of(weights, observed, time, min_rows)
     note = f"{describe_kind(values, 'survival')}.{_left_out(observed)}"
     return Target(values, kept, "survival", observed, target_name(y) or name, None, note)
-
-
-def _events(cells: ReadColumn) -> NDArray:
-    """Events of signed times: 1 where they are positive."""
-    return np.where(np.isnan(cells.values), np.nan, (cells.values > 0).astype(float))
-
-
-def extend_target(seen: Target, y: NDArray, weights: ArrayLike | None = None) -> Target:
-    """Target of all rows, of the kind that some of them (``seen``) have; little more memory is taken than y itself."""
-    observed = ~_is_unknown(y)
-    values = y if observed.all() else y[observed]
-    if seen.kind in ("number", "count", "ordinal"):
-        values = values.astype(float)
-        wrong = np.isinf(values) | (values < 0 if seen.kind == "count" else False)
-        if wrong.any():
-            row = int(np.flatnonzero(observed)[np.argmax(wrong)])
-            raise InputError(f"y is {y[row]} in row {row}, and is a {seen.kind}: leave the row out.")
-    elif seen.values.dtype.kind in "biuf":
-        values = values.astype(seen.values.dtype)
-    checked = check_weights(weights, len(y))
-    kept = None if checked is None else checked[observed]
-    of_some, of_all = (describe_kind(known, seen.kind, seen.levels) for known in (seen.values, values))
-    note = seen.note.replace(of_some, of_all, 1) + _left_out(observed)
-    return replace(seen, values=values, weights=kept, observed=observed, note=note)
 
 
 def _left_out(observed: NDArray[np.bool_]) -> str:
@@ -315,18 +305,8 @@ def _read(y: Any) -> ReadColumn:
 
 
 def _one_column(y: object) -> NDArray:
-    """Array of one value a row; what a mask covers is None."""
-    if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():
-        mask, y = np.ma.getmaskarray(y), np.ma.getdata(y).astype(object)
-        y[mask] = None
-    try:
-        values = np.asarray(y)
-    except ValueError:
-        raise InputError(
-            "y holds lists of different lengths: y should be a 1d array, one value for each row."
-        ) from None
-    if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
-        values = np.asarray(y, dtype=object)  # numpy would turn [1, "a"] into strings
+    """Array of one value a row."""
+    values = as_array(y, "y")
     if values.ndim == 2 and values.shape[1] == 1:
         _warn_of_column(len(values))
         values = values[:, 0]
@@ -345,18 +325,10 @@ def _warn_of_column(n: int) -> None:
 def _values(cells: ReadColumn, observed: NDArray[np.bool_]) -> NDArray:
     """Known values of a target: numbers, or labels as they came."""
     values = own_values(Column("y", cells.dtype, cells.levels), cells.values[observed])
-    if cells.dtype == "category" and all(isinstance(level, int | float) for level in cells.levels or ()):
+    kinds = {type(level) for level in cells.levels or ()} if cells.dtype == "category" else set()
+    if kinds and kinds <= {int, float}:
         return np.array(values.tolist())
-    return values
-
-
-def _is_unknown(values: NDArray) -> NDArray[np.bool_]:
-    """Rows in which a target is missing."""
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind == "O":
-        return np.fromiter(map(is_missing, values.tolist()), bool, len(values))
-    return np.zeros(len(values), dtype=bool)
+    return values.astype(str) if len(kinds) > 1 else values  # labels of several types have no order
 
 
 def _check_values(values: NDArray, rows: NDArray[np.intp]) -> None:

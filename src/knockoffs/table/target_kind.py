@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import InputError, name_some, unknown_option, warn
 from knockoffs.table.cells import ReadColumn
 from knockoffs.table.columns import ROWS_A_VALUE, looks_like_counts, one_peak
-from knockoffs.table.frames import is_frame, open_frame
+from knockoffs.table.frames import as_array, is_frame, open_frame
 from knockoffs.table.table import Table
 from knockoffs.table.types import Label
 
@@ -59,12 +59,10 @@ def infer_kind(
     vary no more than counts do; a scale where they are few, have one peak and a rare end; and otherwise classes if they
     are few, and a number if there are more.
 
+    No value is missing. A ``task``, a key of ``KINDS_OF_TASK``, overrules the rule.
+
     Parameters
     ----------
-    y : array-like, shape (n,)
-        Without missing values.
-    task : str, optional
-        "classification", "regression", "binary", "multiclass", "numeric", "count" or "ordinal": overrules the rule.
     most_classes, rows_a_class : int
         Whole numbers are few if they have at most so many values, each in so many rows on average.
     fewest_grades : int
@@ -217,8 +215,11 @@ def survival_columns(y: object, task: str | None = None) -> dict[str, object] | 
     if is_frame(y) and hasattr(y, "__len__") and len(y.columns) in (2, 3):  # a lazy frame has no length
         frame = open_frame(y, "y")
         return {name: frame[name].to_native() for name in frame.columns}
-    columns = np.asarray(y).T if task == "survival" else np.empty(0)
-    return {f"column {j}": column for j, column in enumerate(columns)} if columns.ndim == 2 else None
+    if task == "survival" and isinstance(y, np.ndarray | list):
+        values = as_array(y, "y")
+        if values.ndim == 2 and values.shape[1] in (2, 3):
+            return {f"column {j}": column for j, column in enumerate(values.T)}
+    return None
 
 
 def signed_times(cells: Mapping[str, ReadColumn]) -> tuple[NDArray, str]:
@@ -247,7 +248,7 @@ def signed_times(cells: Mapping[str, ReadColumn]) -> tuple[NDArray, str]:
     # only the order of times counts: a time of 0, which has no sign, becomes half of the smallest other
     positive = time[time > 0]
     if not positive.size:
-        raise InputError(f"y: {time_name!r} is 0 in every row. Name the column of times.")
+        raise InputError(f"y: {time_name!r} is 0 or missing in every row. Name the column of times.")
     signed = np.where(time == 0, positive.min() / 2, time) * np.where(event == 1, 1.0, -1.0)
     signed[np.isnan(event)] = np.nan
     if not (signed > 0).any():

@@ -1,27 +1,25 @@
 """The one writer of files: whole or not at all, several together, and never over what is not ours to lose.
 
-A file is written beside its place under a name that says who writes it, and renamed when all of it is on the disk. A
-kill leaves at most such a temporary file, which the next writer of the same file clears away.
+A file is written beside its place, and renamed when all of it is on the disk. A kill leaves at most such a temporary
+file, which a later writer of the same file clears away.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
-import platform
 import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cache
 from pathlib import Path
 from typing import IO
 
 from knockoffs.errors import InputError
 
-ABANDONED = 86400.0  # seconds after which a temporary file of another machine is taken for a dead run's
-PROBE = "knockoffs"  # the file that is never written, by which a folder is tried
+ABANDONED = 3600.0  # seconds without a change, after which a temporary file is a killed run's
 LONGEST = 120  # bytes of a name that are kept in the name of its temporary file; a name may have 255 in all
 
 
@@ -40,7 +38,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 def atomic_files(*paths: Path) -> Iterator[tuple[IO[bytes], ...]]:
     """Open files that take their names together, when all of all of them is on the disk.
 
-    Two renames cannot be one. So the old files but the first are moved aside before, and the first is renamed first:
+    Two renames cannot be one. So the old files but the first are removed before, and the first is renamed first:
     whenever a kill comes, no old file stands beside a new one, and the first is there, old or new.
     """
     places = [Path(os.path.realpath(path)) for path in paths]
@@ -76,32 +74,13 @@ def rename_together(pairs: Sequence[tuple[Path, Path]]) -> None:
         with suppress(OSError):
             os.chmod(temporary, _new_file_mode(place))
     with _locked(pairs[0][1].parent) if len(pairs) > 1 else nullcontext():
-        _rename(pairs)
+        for _, place in pairs[1:]:
+            place.unlink(missing_ok=True)
+        for temporary, place in pairs:
+            os.replace(temporary, place)
     for folder in {place.parent for _, place in pairs}:
         with suppress(OSError):  # not every system can
             _sync(folder, os.O_RDONLY)
-
-
-def _rename(pairs: Sequence[tuple[Path, Path]]) -> None:
-    aside: list[tuple[Path, Path]] = []
-    try:
-        for _, place in pairs[1:]:
-            if place.exists():
-                aside.append((_beside(place), place))
-                os.replace(place, aside[-1][0])
-        os.replace(*pairs[0])
-    except BaseException:
-        for old, place in aside:
-            with suppress(OSError):
-                old.unlink() if place.exists() else os.replace(old, place)
-        raise
-    try:
-        for temporary, place in pairs[1:]:
-            os.replace(temporary, place)
-    finally:
-        for old, _ in aside:
-            with suppress(OSError):
-                old.unlink()
 
 
 @contextmanager
@@ -121,14 +100,11 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def clear_leftovers(path: Path) -> None:
-    """Remove the temporary files of runs that were killed while they wrote this file; of a folder, any in it."""
-    folder, name = (path, ".+") if path.is_dir() else (path.parent, re.escape(_short(path.name)))
-    pattern = re.compile(rf"\.{name}\.([0-9a-f]{{8}})-([0-9]+)-[a-z0-9_]+\.tmp")
-    with suppress(OSError):
-        for other in os.scandir(folder):
-            found = pattern.fullmatch(other.name)
-            if found and _is_dead(found[1], int(found[2]), other):
-                os.unlink(other.path)
+    """Remove the temporary files of runs that were killed while they wrote this file."""
+    for other in path.parent.glob(f".{glob.escape(_short(path.name))}.*.knockoffs"):
+        with suppress(OSError):
+            if time.time() - other.stat().st_mtime > ABANDONED:
+                other.unlink()
 
 
 # ---- before the work ---------------------------------------------------------------------------------------------
@@ -163,21 +139,16 @@ def check_output(
 
 def check_place(folder: Path, *, make: bool = False) -> None:
     """Refuse, before any work, a folder in which nothing can be written; ``make`` if it may still have to be made."""
-    nowhere = [link for link in (folder, *folder.parents) if make and link.is_symlink() and not link.exists()]
-    if nowhere:
-        raise InputError(f"{folder}: cannot make this folder: {nowhere[0]} is a link that leads nowhere.")
-    place = Path(os.path.realpath(folder))
+    place = folder
     while make and not os.path.lexists(place) and place != place.parent:
         place = place.parent
-    if not place.exists():
-        raise InputError(f"{folder}: there is no such folder. Make it first.")
     if not place.is_dir():
-        what = "this is a file, not a folder" if place == Path(os.path.realpath(folder)) else f"{place} is a file"
-        raise InputError(f"{folder}: cannot make this folder: {what}.")
-    file, name = _open_temporary(place / PROBE)
-    file.close()
-    name.unlink()
-    clear_leftovers(place / PROBE)
+        what = "there is no such folder. Make it first" if not os.path.lexists(place) else f"{place} is no folder"
+        raise InputError(f"{folder}: {what}.")
+    try:
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError as error:
+        raise InputError(f"{place}: cannot write here: {error.strerror or error}.") from error
 
 
 def is_same_file(one: Path, other: Path) -> bool:
@@ -191,46 +162,16 @@ def is_same_file(one: Path, other: Path) -> bool:
 
 
 def _open_temporary(place: Path) -> tuple[IO[bytes], Path]:
-    prefix = f".{_short(place.name)}.{_machine()}-{os.getpid()}-"
     try:
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=prefix, suffix=".tmp")
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{_short(place.name)}.", suffix=".knockoffs")
     except OSError as error:
         raise InputError(f"{place.parent}: cannot write here: {error.strerror or error}.") from error
     return os.fdopen(handle, "wb"), Path(name)
 
 
-def _beside(place: Path) -> Path:
-    file, name = _open_temporary(place)
-    file.close()
-    return name
-
-
 def _short(name: str) -> str:
     raw = name.encode(errors="surrogateescape")
     return name if len(raw) <= LONGEST else hashlib.sha256(raw).hexdigest()[:16]
-
-
-@cache
-def _machine() -> str:
-    """Eight hexadecimal digits of where a process number means something: host, its last start, and container."""
-    parts = [platform.node()]
-    with suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text())
-    with suppress(OSError):
-        parts.append(os.readlink("/proc/self/ns/pid"))
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
-
-
-def _is_dead(machine: str, process: int, file: os.DirEntry[str]) -> bool:
-    if machine != _machine() or os.name == "nt":  # os.kill(process, 0) would end it there
-        return time.time() - file.stat(follow_symlinks=False).st_mtime > ABANDONED
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def _new_file_mode(path: Path) -> int:
