@@ -319,7 +319,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
     def options(self) -> dict[str, Any]:
         """Parameters of this class; a subclass with an ``__init__`` of its own may set some and leave the others."""
-        return {name: getattr(self, name, default) for name, default in vars(KnockoffSelector()).items()}
+        return {name: getattr(self, name) for name in vars(KnockoffSelector())}
 
     @contextmanager
     def fitting(self) -> Iterator[None]:
@@ -365,7 +365,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Return the selected columns as an array, or as the frame that ``set_output`` asks for, with their dtypes."""
-        from knockoffs.table.frames import array_of, is_frame, keep_columns, open_frame
+        from knockoffs.table.frames import array_of, as_polars, is_frame, keep_columns, open_frame
 
         if not is_frame(X):
             return super().transform(X)
@@ -377,7 +377,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         asked = {"transform": get_config()["transform_output"], **getattr(self, "_sklearn_output_config", {})}
         if asked["transform"] == "default":
             return array_of(frame)
-        return frame.to_pandas() if asked["transform"] == "pandas" else frame.to_polars()
+        return frame.to_pandas() if asked["transform"] == "pandas" else as_polars(frame)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
@@ -405,3 +405,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             return family is not None and "missing" in family.takes
         fits = callable(feature_model) and "missing" in family_of(feature_model).takes
         return fits or fills_cells(feature_model)
+
+
+for _name, _default in vars(KnockoffSelector()).items():  # what a subclass leaves is found in the class
+    setattr(KnockoffSelector, _name, _default)

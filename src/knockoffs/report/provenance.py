@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from inspect import signature
 
 from sklearn.base import BaseEstimator
 
@@ -67,7 +68,8 @@ def shell_word(word: str) -> str:
 
 def python_of(selector: BaseEstimator) -> str:
     """Python lines that repeat a selection, with every parameter that is not at its default."""
-    defaults = type(selector)().get_params(deep=False)
+    kind = type(selector)
+    defaults = {name: parameter.default for name, parameter in signature(kind).parameters.items()}
     words, named = [], []
     for name, value in selector.get_params(deep=False).items():
         if isinstance(value, Plain) and isinstance(defaults[name], Plain) and value == defaults[name]:
@@ -77,8 +79,8 @@ def python_of(selector: BaseEstimator) -> str:
         else:
             words.append(f"{name}={name}")
             named.append(f"# {name} is what was given: {type(value).__name__}")
-    if not isinstance(selector.get_params(deep=False)["random_state"], int):
+    if not isinstance(getattr(selector, "random_state", None), int):
         named.append("# without an integer as random_state the knockoffs differ from run to run")
-    return "\n".join(
-        ["from knockoffs import KnockoffSelector", "", *named, f"KnockoffSelector({', '.join(words)}).fit(X, y)"]
-    )
+    package = "knockoffs" if kind.__module__ == "knockoffs.selector" else kind.__module__  # of a subclass, its own
+    called = kind.__name__
+    return "\n".join([f"from {package} import {called}", "", *named, f"{called}({', '.join(words)}).fit(X, y)"])
