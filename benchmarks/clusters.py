@@ -44,6 +44,4 @@ if __name__ == "__main__":
         "constant": ["half", "none"],
         "clusters": list(WAYS),
     }
-    run_study(
-        "clusters", once, settings, __doc__, leave_out=lambda _, size, constant, way: constant == "none" and size < 20
-    )
+    run_study("clusters", once, settings, __doc__)

@@ -195,6 +195,7 @@ def drawn(
         "size": np.mean([len(features) for features in found]) if found else np.nan,
         "discoveries": len(found),
         "false": int(any(true.isdisjoint(features) for features in found)),
+        "which": ";".join("|".join(features) for features in found if true.isdisjoint(features)),
         "fdp": float(np.mean([true.isdisjoint(features) for features in found])) if found else 0.0,
         "seconds": round(time.process_time() - start, 2),
     }

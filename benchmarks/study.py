@@ -76,9 +76,10 @@ def run_study(
 def summary(values: np.ndarray) -> tuple[float, ...]:
     """Mean FDP and power, each with its standard error, and the share of tables that were refused."""
     kept = values[~np.isnan(values[:, 0])]
-    if len(kept) < 2:
+    if not len(kept):
         return np.nan, np.nan, np.nan, np.nan, 1.0
-    (fdr, power), (fdr_se, power_se) = kept.mean(axis=0), kept.std(axis=0, ddof=1) / np.sqrt(len(kept))
+    (fdr, power), n = kept.mean(axis=0), len(kept)
+    fdr_se, power_se = kept.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else (np.nan, np.nan)
     return fdr, fdr_se, power, power_se, 1 - len(kept) / len(values)
 
 

@@ -92,7 +92,7 @@ def test_knockoffs_select_features_and_transform_passes_covariates_on(options):
     kept = [name for name in table if name in ("age", "sex") or name in selection.selected_names]
     assert fitted.get_feature_names_out().tolist() == kept
     assert fitted.transform(table).shape[1] == len(kept)
-    assert "given 'age', 'sex' (covariates, not tested)" in selection.explain()
+    assert "given one another and the covariates 'age', 'sex'." in selection.explain()
     assert fitted.knockoffs_.columns.tolist() == list(table)
 
 
@@ -219,7 +219,7 @@ def test_the_record_names_covariates_and_runs_again(select_and_rerun, tmp_path):
     assert [feature["name"] for feature in record["features"]] == FEATURES
     assert record["parameters"]["covariates"] == ["age,sex"]
     assert record["notes"]["covariates"].startswith("'age', 'sex': in P^X and in the model of y")
-    assert "(covariates, not tested)" in record["explanation"] and "covariates, not tested" in report
+    assert "and the covariates 'age', 'sex'." in record["explanation"] and "covariates" in report
     assert len((tmp_path / "out" / "selection.csv").read_text().splitlines()) == 13
 
 

@@ -45,7 +45,7 @@ def test_what_is_said_is_the_false_discovery_rate_of_discoveries(joined):
     selector = joined[0]
     said = selector.selection_.explain()
     assert "at most 10% of the discoveries are false" in said
-    assert "probability that any" not in said
+    assert "chance that any" not in said
     assert "false discovery rate 0.1 of features and groups" in str(selector.selection_)
     record = record_selection(selector.selection_, selector.table_, {}, {})
     assert all(one["p_value"] is None for one in record.discoveries)

@@ -137,7 +137,7 @@ def test_on_the_command_line_recorded_and_run_again(select_and_rerun):
     options = ["--target", "y", "--n-knockoffs", 5, "--estimator", "lasso", "--feature-model", "gaussian"]
     record, page = select_and_rerun(pd.DataFrame(X).assign(y=y), *options, "--no-verdict")
     assert record["parameters"]["n_knockoffs"] == 5 and "against 5 knockoffs" in record["explanation"]
-    assert "compared with 5 knockoffs at once" in page and "less the median of the others" in page
+    assert "compared with 5 knockoffs at once" in page and "minus the median of the others" in page
 
 
 CHAIN = HiddenMarkov(

@@ -187,7 +187,7 @@ def test_a_correlation_that_loses_much_is_worth_a_warning(rng):
     off = ~np.eye(40, dtype=bool)
     lost = np.abs(np.corrcoef(X.T)[off]).max() * model.intensities[0]
     assert lost > 0.25
-    assert f"by {model.intensities[0]:.2g}, which takes up to {lost:.2g} from a correlation" in str(caught[0].message)
+    assert f"by {model.intensities[0]:.2g}, which reduces correlations by up to {lost:.2g}" in str(caught[0].message)
     assert f"shrunk towards the diagonal by {model.intensities[0]:.2g}" in model.say()
 
 

@@ -132,8 +132,8 @@ def check_level(fdr: float, n_features: int, offset: int, n_draws: int = 1, n_kn
     >>> check_level(0.05, 10, 1)
     Traceback (most recent call last):
     knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 20 selections. Use
-    method='conditional_test', which gives every feature a p-value and needs no minimum (method='auto' takes it), or
-    level='post_hoc', which reports the smallest level that selects something.
+    method='conditional_test', which gives every feature a p-value and needs no minimum (method='auto' chooses
+    it), or level='post_hoc', which reports the smallest level that selects something.
     """
     if (offset == 0 and n_draws == 1) or 1 / n_features <= fdr * n_knockoffs:
         return
