@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -297,7 +298,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
                 sites, at_least = split_environments(labels, target, options["min_environments"])
                 notes["environments"] = f"discoveries hold in at least {at_least} of {len(sites)} environments"
             plan = plan_of(options, source, table, seen, notes, n_rows=len(seen))
-            validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
+            self._check_names(X, reset=True)
             self.generator_ = deepcopy(generator)  # as it was: lambda paths follow the same draw
             with showing(bool(options["verbose"])):
                 if sites is None:
@@ -370,7 +371,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         if not is_frame(X):
             return super().transform(X)
         mask = self.get_support()
-        validate_data(self, X, reset=False, skip_check_array=True)
+        self._check_names(X, reset=False)
         if not mask.any():
             return self._transform(np.empty((len(X), len(mask))))  # which warns
         frame = open_frame(keep_columns(X, mask))
@@ -378,6 +379,12 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         if asked["transform"] == "default":
             return array_of(frame)
         return frame.to_pandas() if asked["transform"] == "pandas" else as_polars(frame)
+
+    def _check_names(self, X: Any, *, reset: bool) -> None:
+        """Keep the number and the names of the columns, or compare with those that were kept."""
+        with warnings.catch_warnings():  # scikit-learn 1.8 asks in a way that polars has deprecated
+            warnings.filterwarnings("ignore", "Support for the dataframe interchange", DeprecationWarning)
+            validate_data(self, X, reset=reset, skip_check_array=True)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
