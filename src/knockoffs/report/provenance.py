@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from inspect import signature
 
 from sklearn.base import BaseEstimator
 
@@ -69,10 +68,12 @@ def shell_word(word: str) -> str:
 def python_of(selector: BaseEstimator) -> str:
     """Python lines that repeat a selection, with every parameter that is not at its default."""
     kind = type(selector)
-    defaults = {name: parameter.default for name, parameter in signature(kind).parameters.items()}
+    subclass = kind.__module__ != "knockoffs.selector"  # whose defaults are its own
+    defaults = {} if subclass else kind().get_params(deep=False)
     words, named = [], []
     for name, value in selector.get_params(deep=False).items():
-        if isinstance(value, Plain) and isinstance(defaults[name], Plain) and value == defaults[name]:
+        default = defaults.get(name, ...)
+        if isinstance(value, Plain) and isinstance(default, Plain) and value == default:
             continue
         if isinstance(value, Plain) or isinstance(value, BaseEstimator):
             words.append(f"{name}={value!r}")
@@ -81,6 +82,6 @@ def python_of(selector: BaseEstimator) -> str:
             named.append(f"# {name} is what was given: {type(value).__name__}")
     if not isinstance(getattr(selector, "random_state", None), int):
         named.append("# without an integer as random_state the knockoffs differ from run to run")
-    package = "knockoffs" if kind.__module__ == "knockoffs.selector" else kind.__module__  # of a subclass, its own
+    package = kind.__module__ if subclass else "knockoffs"
     called = kind.__name__
     return "\n".join([f"from {package} import {called}", "", *named, f"{called}({', '.join(words)}).fit(X, y)"])
