@@ -174,11 +174,11 @@ def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, request, monkeypat
         pytest.importorskip(extra)
     if "response.neural import" in text:
         pytest.importorskip("torch")
-    if "boosting 0." in text and version("scikit-learn") != pinned("scikit-learn"):
-        pytest.skip("losses of boosting are those of another scikit-learn")
     if needs_data(page):
         monkeypatch.setenv("KNOCKOFFS_DATA", str(request.getfixturevalue("data_folder")))
     stale = run_page(page, tmp_path, lean=True)[1]
+    if stale and any(version(package) != pinned(package) for package in ("numpy", "scipy", "scikit-learn")):
+        pytest.skip("it runs; its numbers, and the order they give, are those of other versions")
     assert not stale, f"run `python tests/test_docs.py docs/{page.name}` and read the page again\n" + "\n".join(stale)
 
 

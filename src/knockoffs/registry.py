@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from knockoffs.errors import InputError, unknown_option
 
 Part = TypeVar("Part")
-COUNTS = ("n_sweeps", "n_starts", "max_iter")  # options of any family: without a sweep a draw would not look at X
+# options of any family, and the most of each: without a sweep a draw would not look at X, and sweeps do not hear Ctrl-C
+COUNTS = {"n_sweeps": 10_000, "n_starts": 10_000, "max_iter": 1_000_000}
 
 
 def key_of(name: object) -> str:
@@ -61,10 +62,10 @@ def check_options(options: Mapping[str, object] | None, known: Collection[str] |
         if known is not None and name not in known:
             raise unknown_option(argument, name, sorted(known))
         value = found[name]
-        if (
-            name in COUNTS
-            and value is not None
-            and (type(value) is bool or not isinstance(value, Integral) or value < 1)
-        ):
+        if name not in COUNTS or value is None:
+            continue
+        if type(value) is bool or not isinstance(value, Integral) or value < 1:
             raise InputError(f"{argument}: {name}={value!r}: expected a whole number of at least 1.")
+        if int(value) > COUNTS[name]:
+            raise InputError(f"{argument}: {name}={value!r}: expected a whole number of at most {COUNTS[name]}.")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -297,7 +298,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
                 sites, at_least = split_environments(labels, target, options["min_environments"])
                 notes["environments"] = f"discoveries hold in at least {at_least} of {len(sites)} environments"
             plan = plan_of(options, source, table, seen, notes, n_rows=len(seen))
-            validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
+            self._check_names(X, reset=True)
             self.generator_ = deepcopy(generator)  # as it was: lambda paths follow the same draw
             with showing(bool(options["verbose"])):
                 if sites is None:
@@ -319,7 +320,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
     def options(self) -> dict[str, Any]:
         """Parameters of this class; a subclass with an ``__init__`` of its own may set some and leave the others."""
-        return {name: getattr(self, name, default) for name, default in vars(KnockoffSelector()).items()}
+        return {name: getattr(self, name) for name in vars(KnockoffSelector())}
 
     @contextmanager
     def fitting(self) -> Iterator[None]:
@@ -365,19 +366,25 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Return the selected columns as an array, or as the frame that ``set_output`` asks for, with their dtypes."""
-        from knockoffs.table.frames import array_of, is_frame, keep_columns, open_frame
+        from knockoffs.table.frames import array_of, as_polars, is_frame, keep_columns, open_frame
 
         if not is_frame(X):
             return super().transform(X)
         mask = self.get_support()
-        validate_data(self, X, reset=False, skip_check_array=True)
+        self._check_names(X, reset=False)
         if not mask.any():
             return self._transform(np.empty((len(X), len(mask))))  # which warns
         frame = open_frame(keep_columns(X, mask))
         asked = {"transform": get_config()["transform_output"], **getattr(self, "_sklearn_output_config", {})}
         if asked["transform"] == "default":
             return array_of(frame)
-        return frame.to_pandas() if asked["transform"] == "pandas" else frame.to_polars()
+        return frame.to_pandas() if asked["transform"] == "pandas" else as_polars(frame)
+
+    def _check_names(self, X: Any, *, reset: bool) -> None:
+        """Keep the number and the names of the columns, or compare with those that were kept."""
+        with warnings.catch_warnings():  # scikit-learn 1.8 asks in a way that polars has deprecated
+            warnings.filterwarnings("ignore", "Support for the dataframe interchange", DeprecationWarning)
+            validate_data(self, X, reset=reset, skip_check_array=True)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
@@ -405,3 +412,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             return family is not None and "missing" in family.takes
         fits = callable(feature_model) and "missing" in family_of(feature_model).takes
         return fits or fills_cells(feature_model)
+
+
+for _name, _default in vars(KnockoffSelector()).items():  # what a subclass leaves is found in the class
+    setattr(KnockoffSelector, _name, _default)

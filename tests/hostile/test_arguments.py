@@ -6,7 +6,16 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from tests.refusals import refuses
 
-from knockoffs import KnockoffSelector, fit_gaussian, gaussian_features, knockoff_filter, q_values, read_table, swap
+from knockoffs import (
+    KnockoffSelector,
+    fit_gaussian,
+    fit_hidden_markov,
+    gaussian_features,
+    knockoff_filter,
+    q_values,
+    read_table,
+    swap,
+)
 from knockoffs.errors import InputError
 from knockoffs.filter.e_values import e_bh, knockoff_e_values
 from knockoffs.table.table import without_columns
@@ -37,6 +46,14 @@ ARGUMENTS = {
     "draws beyond memory": ({"n_draws": 10**9}, "n_draws=1000000000: expected a whole number of at most 10000"),
     "knockoffs beyond memory": ({"n_knockoffs": 10**6}, "expected a whole number of at most 1000"),
     "fits without end": ({"importance_options": {"n_fits": 10**9}}, "n_fits=1000000000: .* at most 10000"),
+    "sweeps without end": (
+        {"feature_model_options": {"n_sweeps": 10**12}},
+        "n_sweeps=1000000000000: expected a whole number of at most 10000",
+    ),
+    "starts without end": (
+        {"feature_model": "mixture", "feature_model_options": {"n_starts": 10**9}},
+        "n_starts=1000000000: expected a whole number of at most 10000",
+    ),
     "names of options": ({"importance_options": {3: 4}}, "importance_options=3 is not known"),
     "draws": ({"n_draws": "3"}, "a whole number of at least 1"),
     "folds": ({"importance_options": {"n_folds": 1}}, "a whole number of at least 2"),
@@ -102,6 +119,10 @@ DOORS = {
     "W of words": (lambda: knockoff_filter(["a"], 0.1), "W holds what is no number"),
     "W complex": (lambda: q_values([1j]), "W holds what is no number"),
     "W of objects": (lambda: knockoff_e_values([object()], 0.1), "W holds what is no number"),
+    "W of nothing": (lambda: knockoff_filter([], 0.1), "W is empty: expected one statistic for each feature"),
+    "q of nothing": (lambda: q_values([]), "W is empty"),
+    "e of nothing": (lambda: knockoff_e_values([], 0.1), "W is empty"),
+    "states without end": (lambda: fit_hidden_markov(X, n_states=10**9, rng=RNG), "whole numbers from 1 to 1000"),
     "W nan": (lambda: knockoff_filter([np.nan, 1], 0.1), "W is NaN for 1 features"),
     "W in two dimensions": (lambda: q_values([[1, 2]]), "one statistic for each feature"),
     "e of words": (lambda: e_bh(["a"], 0.1), "e holds what is no number"),

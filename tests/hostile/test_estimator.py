@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from knockoffs import KnockoffSelector, read_table
+from knockoffs import KnockoffSelector, fit_streamed, read_table
 from knockoffs.errors import InputError, KnockoffWarning
 
 N = 80
@@ -58,6 +58,8 @@ def test_sparse_columns_are_transformed():
     frame = FRAME.assign(a=pd.arrays.SparseArray(X[:, 0]), g=pd.arrays.SparseArray(np.where(X[:, 1] > 0, 0.0, X[:, 3])))
     selector = KnockoffSelector(**OPTIONS, covariates=["g"]).fit(frame, Y)
     np.testing.assert_array_equal(selector.transform(frame)[:, -1], frame["g"])
+    out = selector.set_output(transform="polars").transform(frame)
+    np.testing.assert_array_equal(out["g"], frame["g"])
 
 
 class Narrow(KnockoffSelector):
@@ -75,11 +77,26 @@ class Bare(KnockoffSelector):
         self.share = share
 
 
-@pytest.mark.parametrize("kind", [Narrow, Bare])
-def test_a_subclass_may_have_parameters_of_its_own(kind):
+class Must(KnockoffSelector):
+    """A parameter without a default."""
+
+    def __init__(self, share):
+        self.share = self.fdr = share
+        self.method, self.level, self.verdict = "knockoffs", "post_hoc", False
+
+
+@pytest.mark.parametrize("kind", [Narrow, Bare, Must])
+def test_a_subclass_may_have_parameters_of_its_own(kind, tmp_path):
+    """In all that a selector does: once only fit and transform knew the parameters that such a subclass leaves."""
     selector = clone(kind(0.2)).fit(FRAME, Y)
     assert selector.get_params() == {"share": 0.2}
     assert selector.transform(FRAME).shape == (N, selector.get_support().sum())
+    selector.report(tmp_path / "r.html")
+    assert f"{kind.__name__}(share=0.2).fit(X, y)" in (tmp_path / "r.html").read_text()
+    if selector.p_values_ is None:
+        assert selector.lambda_path([1.0]).W.shape == (6, 1)
+    pl.from_pandas(FRAME).with_columns(y=pl.Series(Y)).write_parquet(tmp_path / "t.parquet")
+    np.testing.assert_array_equal(fit_streamed(clone(selector), tmp_path / "t.parquet", "y").W_, selector.W_)
 
 
 def test_numpy_may_be_set_to_raise():

@@ -38,6 +38,13 @@ def test_an_offset_does_not_change_the_selection(near_zero, how, of_X, of_y):
     assert selected(X + of_X, Y + of_y, how) == near_zero[how]
 
 
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("exponent", [-700, 700])
+def test_a_scale_whose_squares_are_no_floats_does_not_change_the_selection(near_zero, how, exponent):
+    """Squared errors were zero, or infinite: tests and boosting found nothing, without a word."""
+    assert selected(X, np.ldexp(Y, exponent), how) == near_zero[how]
+
+
 @pytest.mark.parametrize(
     ("table", "y", "words"),
     [

@@ -412,6 +412,12 @@ def test_one_name_twice_in_a_file(tmp_path):
     refuses("column with name 'x' has more than one occurrence", fit, tmp_path / "a.parquet")
 
 
+@pytest.mark.parametrize("name", ["sample_rows", "batch_rows"])
+@pytest.mark.parametrize("rows", [float("inf"), "x", -1, True, 2.5])
+def test_numbers_of_rows_are_whole(table, name, rows):
+    refuses(f"{name}={rows!r}: expected a whole number of at least 1", fit, table, **{name: rows})
+
+
 def test_copies_that_others_keep_are_no_rows(table, tmp_path):
     """A notebook's checkpoint doubled the rows, and a stopped writer's file was read."""
     folder = parts(tmp_path / "parts", numbers())

@@ -211,6 +211,23 @@ def test_a_disk_that_is_full_is_named_with_the_file_whatever_writes_it(tmp_path,
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there are no limits of files")
+def test_an_error_of_polars_on_a_full_disk_is_one_of_the_disk_and_no_other_is(tmp_path):
+    """At the end of a parquet file polars says "Invalid thrift: transport error" and no more."""
+    resource = pytest.importorskip("resource")
+    before, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    for limit, kind in ((10_000, OSError), (before[0], pl.exceptions.ComputeError)):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+        try:
+            with pytest.raises(kind) as error, atomic_file(tmp_path / "t.parquet"):
+                raise pl.exceptions.ComputeError("parquet: File out of specification: Invalid thrift: transport error")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert kind is not OSError or error.value.filename == str(tmp_path / "t.parquet")
+        assert os.listdir(tmp_path) == []
+    signal.signal(signal.SIGXFSZ, ignored)
+
+
 WRITES = """
 import sys
 from pathlib import Path

@@ -116,8 +116,9 @@ def serve() -> None:
 
     # Streamlit would ask a server on the internet for the address of this machine when a foreign page connects
     net_util.get_external_ip = net_util.get_internal_ip = lambda: None  # type: ignore[assignment]
-    if hasattr(signal, "SIGHUP"):  # a terminal that is closed
-        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+    for name in ("SIGHUP", "SIGUSR1"):  # a terminal that is closed; Ctrl-C, by `interrupt_once`
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda *_: signal.raise_signal(signal.SIGTERM))
     script = Path(__file__).parents[1] / "app.py"
     with suppress(Abort):
         main(["run", str(script)], standalone_mode=False)

@@ -85,6 +85,8 @@ def check_W(W: ArrayLike) -> NDArray:
 
 def refuse_nan(W: NDArray) -> None:
     """Refuse statistics, shape (..., d), some of which are NaN."""
+    if not W.shape[-1]:
+        raise InputError("W is empty: expected one statistic for each feature.")
     bad = np.flatnonzero(np.isnan(W.reshape(-1, W.shape[-1])).any(axis=0))
     if bad.size:
         raise InputError(f"W is NaN for {bad.size} features, the first is feature {bad[0]}: the score failed there.")

@@ -67,18 +67,21 @@ def shell_word(word: str) -> str:
 
 def python_of(selector: BaseEstimator) -> str:
     """Python lines that repeat a selection, with every parameter that is not at its default."""
-    defaults = type(selector)().get_params(deep=False)
+    kind = type(selector)
+    subclass = kind.__module__ != "knockoffs.selector"  # whose defaults are its own
+    defaults = {} if subclass else kind().get_params(deep=False)
     words, named = [], []
     for name, value in selector.get_params(deep=False).items():
-        if isinstance(value, Plain) and isinstance(defaults[name], Plain) and value == defaults[name]:
+        default = defaults.get(name, ...)
+        if isinstance(value, Plain) and isinstance(default, Plain) and value == default:
             continue
         if isinstance(value, Plain) or isinstance(value, BaseEstimator):
             words.append(f"{name}={value!r}")
         else:
             words.append(f"{name}={name}")
             named.append(f"# {name} is what was given: {type(value).__name__}")
-    if not isinstance(selector.get_params(deep=False)["random_state"], int):
+    if not isinstance(getattr(selector, "random_state", None), int):
         named.append("# without an integer as random_state the knockoffs differ from run to run")
-    return "\n".join(
-        ["from knockoffs import KnockoffSelector", "", *named, f"KnockoffSelector({', '.join(words)}).fit(X, y)"]
-    )
+    package = kind.__module__ if subclass else "knockoffs"
+    called = kind.__name__
+    return "\n".join([f"from {package} import {called}", "", *named, f"{called}({', '.join(words)}).fit(X, y)"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from knockoffs.defaults import plan_of, source_of, task_for
+from knockoffs.defaults import count_of, plan_of, source_of, task_for
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.source import read_features
 from knockoffs.options import check_arguments
@@ -70,6 +70,9 @@ def fit_streamed(
     options = selector.options()
     with selector.fitting():
         check_arguments(options)
+        for name, value in (("sample_rows", sample_rows), ("batch_rows", batch_rows)):
+            if value is not None:
+                count_of({name: value}, name)
         _refuse_in_batches(selector)
         rows = open_table(path, [target, *([weights] if weights else []), *(selector.drop or [])])
         features = feature_names(rows, target, weights, selector.drop, selector.covariates or ())

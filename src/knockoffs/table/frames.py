@@ -22,6 +22,7 @@ from knockoffs.table.columns import Column
 if TYPE_CHECKING:
     import narwhals as nw
     import pandas as pd
+    import polars as pl
     import scipy.sparse
     from narwhals.typing import IntoDataFrame
 from knockoffs.table.cells import Problem, ReadColumn, as_floats, merged, read_series, read_values
@@ -197,6 +198,17 @@ def array_of(frame: nw.DataFrame) -> NDArray:
     for j, series in enumerate(frame.iter_columns()):
         cells[:, j] = series.to_list()
     return cells
+
+
+def as_polars(frame: nw.DataFrame) -> pl.DataFrame:
+    """Frame of polars; sparse columns of pandas, which polars does not take, become dense."""
+    native = frame.to_native()
+    if is_pandas(native):
+        import narwhals as nw
+
+        sparse = {name: dtype.subtype for name, dtype in native.dtypes.items() if hasattr(dtype, "fill_value")}
+        frame = nw.from_native(native.astype(sparse), eager_only=True)
+    return frame.to_polars()
 
 
 def is_frame(X: object) -> TypeGuard[IntoDataFrame]:

@@ -292,8 +292,8 @@ class Table:
         """X, shape (n, n_columns), in the format that came in: an array, or a frame with its names, dtypes and index.
 
         A column of integers stays one where its values are whole numbers, and becomes a column of floats otherwise.
-        Dates and durations that were whole days, hours, minutes or seconds stay so, and numbers get no more decimals
-        than the column has. NaN is a missing cell again.
+        Dates and durations that were whole days, hours, minutes or seconds stay so, and numbers with decimals get no
+        more of them than the column has. NaN is a missing cell again.
 
         >>> table = read_table([[1.5, "yes"], [2.5, "no"]])
         >>> table.X.tolist()

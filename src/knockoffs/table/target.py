@@ -82,9 +82,18 @@ class Target:
 
     @property
     def centred(self) -> Target:
-        """Target as models of y see it: numbers far from zero less their origin; see `knockoffs.table.columns`."""
-        origin = origins(self.values[:, None])[0] if self.kind == "number" else 0.0
-        return replace(self, values=self.values - origin) if origin else self
+        """Target as models of y see it: numbers far from zero less their origin; see `knockoffs.table.columns`.
+
+        Numbers whose squares would overflow or vanish are divided by a power of two, which costs no digit.
+        """
+        if self.kind != "number":
+            return self
+        origin = origins(self.values[:, None])[0]
+        values = self.values - origin if origin else self.values
+        exponent = int(np.frexp(np.abs(values).max(initial=0.0))[1])
+        if abs(exponent) > 400:  # twice it, and the sums of squares, stay below the 1023 of floats
+            values = np.ldexp(values, -exponent)
+        return self if values is self.values else replace(self, values=values)
 
     @property
     def n_rows(self) -> int:

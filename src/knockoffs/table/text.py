@@ -147,6 +147,8 @@ def describe_doubt(name: str, cells: Sequence[str], *, polars: bool) -> tuple[st
     "make numbers of them: pl.col('price').str.replace_all('[^0-9,-]', '').str.replace(',', '.').cast(float)"
     >>> describe_doubt("dose", ["-0,590", "0.254"], polars=True)[0]
     "has decimal commas and decimal points, for instance '-0,590' and '0.254'"
+    >>> describe_doubt("price", ["0.5", "1,234.5"], polars=True)[0]
+    "holds amounts as text, for instance '1,234.5'"
     """
     marks = {cell: re.sub("[^0-9.,]", "", cell) for cell in cells}
     points = [cell for cell, mark in marks.items() if "." in mark.rpartition(",")[2]]  # decimal ones, and so commas
@@ -161,4 +163,5 @@ def describe_doubt(name: str, cells: Sequence[str], *, polars: bool) -> tuple[st
     line = f"X[{name!r}].str.replace('{kept}', '', regex=True){then}.astype(float)"
     if polars:
         line = f"pl.col({name!r}).str.replace_all('{kept}', ''){then}.cast(float)"
-    return f"holds amounts as text, for instance {cells[0]!r}", f"make numbers of them: {line}"
+    example = next((cell for cell in cells if re.search("[^-+0-9.]", cell.strip())), cells[0])  # no plain number
+    return f"holds amounts as text, for instance {example!r}", f"make numbers of them: {line}"

@@ -49,7 +49,7 @@ def atomic_files(*paths: Path) -> Iterator[tuple[IO[bytes], ...]]:
             file, name = _open_temporary(place)
             files.append(file)
             temporaries.append(name)
-        with _naming(paths[0]):
+        with _naming(paths[0], files):
             yield tuple(files)
             for file in files:
                 file.close()
@@ -193,8 +193,11 @@ def _sync(path: Path, flags: int) -> None:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Give an error of the disk the name of the file, which those of open files lack; polars hides it in its own."""
+def _naming(path: Path, files: Sequence[IO[bytes]], probe: int = 2**20) -> Iterator[None]:
+    """Give an error of the disk the name of the file, which those of open files lack; polars hides it in its own.
+
+    Some of these do not say that it is one. Then ``probe`` bytes are tried: on a full disk they fail too.
+    """
     try:
         yield
     except Exception as error:
@@ -203,4 +206,11 @@ def _naming(path: Path) -> Iterator[None]:
             error.filename = error.filename or str(path)
         elif hidden:
             raise OSError(int(hidden[1]), os.strerror(int(hidden[1])), str(path)) from error
+        elif type(error).__module__.startswith("polars"):
+            try:
+                for file in files:
+                    file.write(bytes(probe))
+                    file.flush()
+            except OSError as full:
+                raise OSError(full.errno, full.strerror, str(path)) from error
         raise

@@ -87,8 +87,8 @@ def fit_hidden_markov(
     if empty.size:
         raise InputError(f"site {empty[0]} is missing in every row: leave the column out.")
     sizes = [int(n_states)] if np.ndim(n_states) == 0 else [int(K) for K in n_states]  # type: ignore[arg-type,union-attr]
-    if not sizes or min(sizes) < 1 or sizes != [float(K) for K in np.ravel(n_states)]:
-        raise InputError(f"n_states={n_states!r}: expected whole numbers of at least one state.")
+    if not sizes or not 1 <= min(sizes) <= max(sizes) <= 1000 or sizes != [float(K) for K in np.ravel(n_states)]:
+        raise InputError(f"n_states={n_states!r}: expected whole numbers from 1 to 1000.")
     for name, number, least in (("n_starts", n_starts, 1), ("max_iter", max_iter, 1), ("pseudocount", pseudocount, 0)):
         if not number >= least:
             raise InputError(f"{name}={number!r}: expected at least {least}.")
