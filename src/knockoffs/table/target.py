@@ -164,7 +164,7 @@ def as_target(
             values = values.astype(float)
     warn_of_target(values, kind)
     if kind == "binary" and task is None:
-        warn_of_lone_event(values, table)
+        warn_of_lone_event(values, table, target_name(y))
     if not warn_of_target_in_other_words(values, kind, table, observed):
         warn_of_leaks(values, kind, table, observed)
     kept = _weights_of(weights, observed, values, min_rows)
