@@ -76,6 +76,13 @@ def test_rows_that_depend_on_all_others_are_refused(kind):
         assert gap(np.diff(X, axis=0), np.diff(y)) <= 4
 
 
+def test_few_rows_are_refused():
+    """29 rows of a trend: no autocorrelation of so few can be told from noise."""
+    table = read_table(np.arange(29.0)[:, None] + np.random.default_rng(0).normal(size=(29, 2)))
+    with pytest.raises(InputError, match="order: there are 29 rows with a target, and at least 30 are needed"):
+        gap_of(table, as_target(np.arange(29.0), table), np.arange(29))
+
+
 @pytest.mark.parametrize("target", ["classes", "survival"])
 def test_classes_and_survival_times_have_an_order_too(target):
     X, y = walk(0.8, 900, 3, 0), walk(0.8, 900, 1, 1)[:, 0]

@@ -179,6 +179,14 @@ def test_command_line_report_and_rerun(select_and_rerun):
     assert "--time days --event died" in page
 
 
+def test_the_first_screen_names_the_time(tmp_path):
+    X, time, event = table()
+    X.assign(days=time, died=event).to_csv(tmp_path / "t.csv", index=False)
+    options = ["--time", "days", "--event", "died", "--feature-model", "gaussian", "--no-verdict"]
+    said = CliRunner().invoke(app, ["select", str(tmp_path / "t.csv"), *options]).output
+    assert "features for days (" in said
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -207,7 +207,8 @@ class Options:
     feature_model: str = _option(
         "auto",
         "P^X, the model of the features: auto (any table), gaussian, mixture, naive-bayes, hmm, lda, network, "
-        "fastphase, fixed (nothing is assumed about the features, but a linear target), or a network's .bif file.",
+        "fastphase, genotypes, fixed (nothing is assumed about the features, but a linear target), or a network's .bif "
+        "file.",
         choices=_names("features:FAMILIES"),
         endings=(".bif", ".bif.gz"),
         objects=True,

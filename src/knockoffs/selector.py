@@ -42,8 +42,9 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         select. A level that can never select is an error, or a warning if it is the default.
     feature_model : str, fitted P^X, BayesianNetwork, callable or array, shape (n_columns, n_columns)
         P^X: "auto" (any table: a latent Gaussian model with its own margin for every column); the name of another
-        family ("gaussian", "mixture", "naive_bayes", "hmm", "lda", "network", "fastphase"); the .bif file of a Bayesian
-        network; a fitted model; a network; a function that fits one; or a covariance matrix, for Gaussian features.
+        family ("gaussian", "mixture", "naive_bayes", "hmm", "lda", "network", "fastphase", "genotypes"); the .bif file
+        of a Bayesian network; a fitted model; a network; a function that fits one; or a covariance matrix, for Gaussian
+        features.
         "fixed" assumes nothing about the features, and that y is linear in them with Gaussian noise.
     feature_model_options : dict, optional
         Options of the family's fit, for instance ``{"n_components": 3, "diagonal": "mvr"}``.

@@ -85,12 +85,19 @@ def test_groups_of_snps_are_discoveries_with_a_stretch(study, tmp_path):
     assert all(int(row["last"]) - int(row["first"]) == 3000 for row in found)
 
 
-def test_a_model_fitted_here(study):
-    options = ["--feature-model-option", "n_states=3", "--feature-model-option", "max_iter=20"]
+@pytest.mark.parametrize(
+    "options, law",
+    [
+        (["n_ancestors=3", "max_iter=20"], "fastPHASE's hidden Markov model of genotypes at 80 sites"),
+        (["n_states=3", "max_iter=20", "--feature-model", "hmm"], "a hidden Markov model of symbols along 80 columns"),
+    ],
+)
+def test_a_model_fitted_here(options, law, study):
     shared = ["--phenotype", study / "pheno.tab", "--target", "trait", "--estimator", "lasso", "--covariates", "age"]
-    said = run(study / "chr1.bed", study / "chr2.bed", *shared, "--no-verdict", *options)
-    assert "fitting a hidden Markov model to chromosome 2" in said
-    assert "P^X is a hidden Markov model of symbols along 80 columns" in said
+    how = ["--feature-model-option", options[0], "--feature-model-option", *options[1:]]
+    said = run(study / "chr1.bed", study / "chr2.bed", *shared, "--no-verdict", *how)
+    assert "fitting a model of genotypes to chromosome 2" in said
+    assert f"P^X is {law}" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(
@@ -102,7 +109,7 @@ def test_a_model_fitted_here(study):
         (["pheno.tab", "--target", "trait", "--phenotype", "pheno.tab"], "--phenotype is for .bed files"),
         (
             ["chr1.bed", "--target", "trait", "--phenotype", "pheno.tab", "--feature-model", "lda"],
-            "for a .bed file use fastphase, or hmm",
+            "for a .bed file use fastphase; genotypes (default)",
         ),
         (
             ["chr1.bed", "--target", "trait", "--phenotype", "pheno.tab", "--feature-model", "fastphase"],

@@ -19,6 +19,7 @@ from knockoffs.features.class_conditional import (
 from knockoffs.features.fastphase import fastphase_features
 from knockoffs.features.hmm import DiscreteEmissions, GaussianEmissions, HiddenMarkov, fit_hidden_markov
 from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic
+from knockoffs.features.hmm.mosaic_fit import fit_genotypes
 from knockoffs.features.lda import LatentDirichlet, fit_latent_dirichlet
 from knockoffs.features.naive_bayes import NaiveBayes, fit_naive_bayes
 from knockoffs.features.network import DiscreteNetwork, fit_discrete_network
@@ -203,6 +204,7 @@ FITS = {
     "lda": (partial(fit_latent_dirichlet, n_topics=2, max_iter=2), LatentDirichlet([0.7, 0.4], BETA).sample(40, R)),
     "network": (fit_discrete_network, rows_of("network")),
     "fastphase": (fastphase_features, rows_of("genotypes")),
+    "genotypes": (partial(fit_genotypes, n_ancestors=2, max_iter=3), rows_of("genotypes")),
 }
 SAID = {
     "naive_bayes": "P^X is naive Bayes of 1 categorical, 2 binary columns, which are independent "
@@ -211,6 +213,7 @@ SAID = {
     "lda": "P^X is latent Dirichlet allocation of 3 words (counts) with 2 topics.",
     "network": "P^X is a Bayesian network of 3 discrete nodes, 0 of them hidden, and 2 arrows.",
     "fastphase": "P^X is fastPHASE's hidden Markov model of genotypes at 3 sites, in their order, with 2 ancestors.",
+    "genotypes": "P^X is fastPHASE's hidden Markov model of genotypes at 3 sites, in their order, with 2 ancestors.",
 }
 ELSEWHERE = {"gaussian", "mixture", "latent", "auto", "fixed"}  # tests of their own
 

@@ -86,6 +86,10 @@ def test_codes_of_r_are_read_and_said():
         ((TIME, EVENT, TIME + 1), "row 0 enters at 6 ('entry') and leaves at 5"),
         ((TIME, ["dead", "alive"] * 3), "column 'event' holds labels, for instance 'alive'"),
         (pd.DataFrame({"a": TIME, "b": TIME}), "y should be a 1d array"),
+        (
+            pd.DataFrame({"days": 10 + TIME, "status": [0, 1, 2, 0, 2, 1]}),
+            "pick one, for instance table['status'] == 1",
+        ),
         (pd.DataFrame({"a": EVENT, "b": EVENT}), "'a' and 'b' are 0 or 1"),
         (pd.DataFrame({"a": TIME, "b": TIME[::-1], "e": EVENT}), "neither of 'a' and 'b' is the later"),
         ((TABLE.X[:, 0] + 0, EVENT), "equals y in every row"),
@@ -103,7 +107,21 @@ def test_a_time_among_the_features_is_refused():
         as_target(frame[["days", "dead"]], read_table(frame[["days", "x"]]))
 
 
-@pytest.mark.parametrize("called", ["time", "Days", "futime", "survival_months", "time_to_event", "follow_up"])
+@pytest.mark.parametrize(
+    "called",
+    [
+        "time",
+        "Days",
+        "futime",
+        "survival_months",
+        "time_to_event",
+        "follow_up",
+        "T",
+        "diff_days",
+        "lenfol",
+        "time_on_study",
+    ],
+)
 def test_a_lone_event_beside_its_time_is_asked_about(called):
     rng = np.random.default_rng(0)
     table = read_table(pd.DataFrame({"age": rng.normal(size=40), called: rng.exponential(size=40)}))
@@ -116,4 +134,12 @@ def test_other_columns_are_no_times(called, recwarn):
     rng = np.random.default_rng(0)
     table = read_table(pd.DataFrame({"age": rng.normal(size=40), called: rng.exponential(size=40)}))
     as_target(rng.permutation([0, 1] * 20), table)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("name, called", [("smoker", "T"), ("smoker", "time_on_study"), ("died", "age_in_years")])
+def test_a_name_that_may_be_a_time_is_asked_about_beside_an_event_alone(name, called, recwarn):
+    rng = np.random.default_rng(0)
+    table = read_table(pd.DataFrame({"x": rng.normal(size=40), called: rng.exponential(size=40)}))
+    as_target(pd.Series(rng.permutation([0, 1] * 20), name=name), table)
     assert not recwarn.list

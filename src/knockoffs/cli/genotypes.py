@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from knockoffs.table.groups import Groups
     from knockoffs.table.plink import Study
 
+FIT = ("n_ancestors", "max_iter", "tol", "pseudocount")  # of the model of genotypes
 PICTURE, DISCOVERIES = "manhattan.svg", "discoveries.csv"
 
 
@@ -100,12 +101,13 @@ def nested_groups(partitions: Sequence[Sequence[str]], names: Sequence[str]) -> 
 
 
 def genotype_model(study: Study, options: Options) -> FeatureModel:
-    """P^X of the SNPs: fastPHASE's parameters, or a hidden Markov model fitted to each chromosome."""
+    """P^X of the SNPs: fastPHASE's parameters, or its model or a hidden Markov model fitted to each chromosome."""
     from knockoffs.features.fastphase import read_fastphase
     from knockoffs.features.genotypes import chromosome_columns
     from knockoffs.features.hmm.fit import fit_hidden_markov
     from knockoffs.features.hmm.model import join_chains
     from knockoffs.features.hmm.mosaic import GenotypeModel, join_mosaics
+    from knockoffs.features.hmm.mosaic_fit import fit_genotypes
     from knockoffs.registry import check_options
     from knockoffs.seeds import as_generator
 
@@ -122,20 +124,24 @@ def genotype_model(study: Study, options: Options) -> FeatureModel:
         if "{}" not in prefix:
             return GenotypeModel(read_fastphase(prefix, start=start))
         return GenotypeModel(join_mosaics([read_fastphase(prefix.replace("{}", c), start=start) for c in chromosomes]))
-    if family not in ("auto", "hmm"):
+    if family not in ("auto", "genotypes", "hmm"):
         raise bad_call(
-            f"--feature-model {family}: for a .bed file use fastphase, or hmm (default), which is fitted here."
+            f"--feature-model {family}: for a .bed file use fastphase; genotypes (default), which is its model fitted "
+            "here; or hmm."
         )
-    how = {"n_states": 6, "n_starts": 1, "max_iter": 50, **check_options(given, None, "feature_model_options")}
     X = study.table[study.snps].to_numpy().astype(float)
-    parts = []
+    parts: list[Any] = []
     for name, columns in chromosomes.items():
-        say(f"fitting a hidden Markov model to chromosome {name}")
-        stream = as_generator(options.seed)
-        parts.append(
-            fit_hidden_markov(X[:, columns], rng=stream, n_jobs=options.jobs, emissions="discrete", **how)  # type: ignore[arg-type]
-        )
-    return join_chains(parts)
+        say(f"fitting a model of genotypes to chromosome {name}")
+        shared: dict[str, Any] = {"rng": as_generator(options.seed), "n_jobs": options.jobs}
+        if family == "hmm":
+            how = {"n_states": 6, "n_starts": 1, "max_iter": 50, **check_options(given, None, "feature_model_options")}
+            parts.append(fit_hidden_markov(X[:, columns], emissions="discrete", **shared, **how))
+        else:
+            parts.append(fit_genotypes(X[:, columns], **shared, **check_options(given, FIT, "feature_model_options")))
+    if family == "hmm":
+        return join_chains(parts)
+    return GenotypeModel(join_mosaics([part.mosaic for part in parts]))
 
 
 def write_discoveries(selection: Selection, study: Study, groups: Groups | None, out: Path) -> None:

@@ -90,7 +90,8 @@ def show(record: SelectionRecord, *, details: bool = True) -> None:
     terminal = sys.stdout.isatty()
     width = max(shutil.get_terminal_size().columns, 60) if terminal else 100
     screen = recorded_screen(record.first_screen)
-    said = [as_text(screen, str(record.parameters["target"]), width=min(width, 100))]
+    target = record.parameters["target"] or record.parameters.get("time")
+    said = [as_text(screen, str(target), width=min(width, 100))]
     if not details:
         put(writable(said[0]))
         return

@@ -93,6 +93,12 @@ FAMILIES: dict[str, Family] = {
         ("prefix", "haplotypes", "start"),
         ("hidden_knockoff", "n_jobs"),
     ),
+    "genotypes": Family(
+        "knockoffs.features.hmm.mosaic_fit:fit_genotypes",
+        ("numbers", "missing", "order", "every", "same"),
+        ("n_ancestors", "max_iter", "tol", "pseudocount"),
+        ("hidden_knockoff", "n_jobs"),
+    ),
     "fixed": Family("knockoffs.features.fixed:fixed_design", ("numbers", "groups", "names", "fixed"), ("diagonal",)),
 }
 

@@ -155,11 +155,16 @@ def gap_of(
     excess : float
         Largest share by which the variance may be larger.
     fewest : int
-        Fewest rows that must be left; a distance that leaves fewer is refused.
+        Fewest rows that must be left; a distance that leaves fewer is refused, as are fewer rows to begin with.
     lags, noise : int, float
         Autocorrelations count up to n / lags rows, and from noise / sqrt(n) on: others are mostly noise.
     """
     rows = order if target.observed is None else order[target.observed[order]]
+    if len(rows) < fewest:
+        raise InputError(
+            f"order: there are {len(rows)} rows with a target, and at least {fewest} are needed to see how far apart "
+            "rows are independent. Use more rows."
+        )
     X, Y = (_ranks(columns[rows]) for columns in (design(table.columns)(table.X), _numbers(target, table)))
     pairs = [(X, Y)]
     if len(X) > 3 * X.shape[1]:

@@ -192,7 +192,7 @@ def _check_beside(target: Target, table: Table, task: str | None) -> None:
     refuse_copy_of_target(values, table, observed)
     warn_of_target(values, kind)
     if kind == "binary" and task is None:
-        warn_of_lone_event(values, table)
+        warn_of_lone_event(values, table, target.name)
     if not warn_of_target_in_other_words(values, kind, table, observed):
         warn_of_leaks(values, kind, table, observed)
 

@@ -188,6 +188,11 @@ CALLED_TIME = re.compile(
     r"(fu|follow.?up|surv|survival|event|stop|os|pfs|dfs|to.?event)?.?(time|times|days|weeks|months)"
     r"|duration|follow.?up|tstop|tte|(days|weeks|months|time).?to.?\w+"
 )
+# names of a time beside a target that is itself called as an event is
+PERHAPS_TIME = re.compile(r"t|time.*|duration.*|len.?fol|.+\W?_?(days|weeks|months)")
+CALLED_EVENT = re.compile(
+    r"e|d|c|delta|events?|status|(vital|f).?stat(us)?|died|dead|deaths?|deceased|cens\w*|observed|fail(ed|ure)?|relapsed?"
+)
 HOW = "pass y=(time, event), two columns of a data frame, or a structured array"
 
 
@@ -277,13 +282,20 @@ def _numbers(cells: ReadColumn) -> ReadColumn:
     return replace(cells, values=values, levels=None)
 
 
-def _find_event(cells: Mapping[str, ReadColumn]) -> str:
-    """Name of the column that says whether the event was seen."""
+def _find_event(cells: Mapping[str, ReadColumn], most_kinds: int = 5) -> str:
+    """Name of the column that says whether the event was seen.
+
+    A column of at most ``most_kinds`` small whole numbers, the only one, is refused as one of several kinds of events.
+    """
     found = [name for name, column in cells.items() if column.dtype == "boolean"]
     if len(found) != 1:
         found = [name for name, column in cells.items() if _codes(column.values) is not None]
     if len(found) == 1:
         return found[0]
+    few = {name: np.unique(column.values[~np.isnan(column.values)]) for name, column in cells.items()}
+    kinds = [name for name, codes in few.items() if len(codes) <= most_kinds and set(codes) <= set(range(most_kinds))]
+    if not found and len(kinds) == 1:
+        _as_event(cells[kinds[0]].values, kinds[0])
     what = "none of them is" if not found else f"{' and '.join(map(repr, found))} are"
     raise InputError(
         f"y has {len(cells)} columns, and {what} 0 or 1. y should be a 1d array, one value for each row of X; for a "
@@ -324,12 +336,17 @@ def _later(times: Mapping[str, NDArray]) -> str:
     )
 
 
-def warn_of_lone_event(values: NDArray, table: Table) -> None:
-    """Warn of a target of two classes beside a column that is called as its time would be."""
+def warn_of_lone_event(values: NDArray, table: Table, name: str | None = None) -> None:
+    """Warn of a target of two classes, called ``name``, beside a column that is called as its time would be."""
     if set(np.unique(values).tolist()) not in ({0, 1}, {1, 2}):
         return
     kinds = zip(table.names, table.kinds, strict=True)
-    times = [j for j, (called, kind) in enumerate(kinds) if CALLED_TIME.fullmatch(called.lower()) and kind != "nominal"]
+    known = [CALLED_TIME, PERHAPS_TIME] if CALLED_EVENT.fullmatch((name or "").lower()) else [CALLED_TIME]
+    times = [
+        j
+        for j, (called, kind) in enumerate(kinds)
+        if kind != "nominal" and any(pattern.fullmatch(called.lower()) for pattern in known)
+    ]
     times = [j for j in times if np.nanmin(table.X[:, j]) >= 0 and len(np.unique(table.X[:, j])) > 2]
     if not times:
         return
