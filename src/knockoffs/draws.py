@@ -402,7 +402,7 @@ def follow_lambda(
     along = statistic.along_lambda(lams=lams, fake=fake)
     with worthwhile_threads(table.X.size):
         streams = Streams(*rng.spawn(4))
-        stage("fitting P^X")
+        stage("modelling the features")
         fitted = knockoffs(table, rng=streams.fit, n_jobs=n_jobs)
         draw = draw_and_score(fitted.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
     loss = "" if draw.used is None else str(draw.used.options["loss"])
