@@ -151,7 +151,12 @@ def test_all_offending_columns_are_in_one_error():
     for name in ("index", "name", "dose", "empty", "size", "mixed"):
         assert f"\n  {name!r} " in message
     assert "'fine'" not in message
-    assert message.endswith("To leave all of them out: drop=['mixed', 'index', 'name', 'dose', 'empty', 'size'].")
+    left_out = (
+        "To leave them out: drop=['mixed', 'index', 'name', 'dose', 'empty', 'size'], or --drop on the command line."
+    )
+    assert message.endswith(left_out)
+    only = refusal(frame[["index", "fine"]])
+    assert only.endswith("\nTo leave it out: drop=['index'], or --drop on the command line.")
 
 
 def test_objects_that_are_no_cells_are_type_errors():

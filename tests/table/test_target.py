@@ -153,6 +153,7 @@ def test_the_note_says_how_to_overrule():
 REFUSED = [
     ([None] * N, "y is missing in all 40 rows"),
     (None, "y is None"),
+    ("price", r"y is the text 'price': pass the column, and leave it out of X, as in y=table\['price'\]"),
     ([1.0, 2.0], "y has 2 values and X has 40 rows"),
     ([1.0, np.inf] * 20, "y is infinity in 20 rows, the first is row 1"),
     ([3, None] * 20, "y has the one value 3"),

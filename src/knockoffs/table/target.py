@@ -316,6 +316,8 @@ def _read(y: Any) -> ReadColumn:
 
 def _one_column(y: object) -> NDArray:
     """Array of one value a row; what a mask covers is None."""
+    if isinstance(y, str):
+        raise InputError(f"y is the text {y!r}: pass the column, and leave it out of X, as in y=table[{y!r}].")
     if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():
         mask, y = np.ma.getmaskarray(y), np.ma.getdata(y).astype(object)
         y[mask] = None
