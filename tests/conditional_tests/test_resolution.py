@@ -5,7 +5,8 @@ import pytest
 
 from knockoffs import KnockoffSelector
 from knockoffs.conditional_tests.column_tree import column_tree
-from knockoffs.conditional_tests.resolution import Discovery
+from knockoffs.conditional_tests.resolution import Discovery, discover
+from knockoffs.conditional_tests.sequential import Randomization
 from knockoffs.errors import InputError
 
 
@@ -123,3 +124,20 @@ def test_features_of_several_columns_are_leaves(rng):
 
 def test_the_sentence_names_all_features():
     assert Discovery(("a", "b", "c"), 0.01, 0.02, 3.0).sentence == "One of a, b, c matters; the data cannot say which."
+
+
+def test_a_discovery_has_a_score_that_is_as_clear_as_its_p_value():
+    """Draws with a few huge values have a mean above the observed statistic; its rank counts."""
+
+    class Heavy:
+        X = np.zeros((100, 2))
+
+        def test_all(self, groups, n_jobs, looks):
+            return [Randomization(0.01, 999, -0.03) for _ in groups]
+
+        def notes_on(self, groups):
+            return {}
+
+    found = discover(Heavy(), ["a", "b"], np.arange(2), 0.1, tree=("a", "b"))
+    assert [one.features for one in found.discoveries] == [("a",), ("b",)]
+    assert np.allclose([one.score for one in found.discoveries], 2.326, atol=1e-3)
