@@ -212,7 +212,7 @@ def test_rows_are_blamed_where_their_trial_is_worse():
     assert found.headline.endswith("Rows depend on one another. If rows were independent, it would be 8 %.")
     assert "Rows follow." in found.say() and "order= (--order)" in found.next_step
     harmless = Verdict("good", 500, GOOD, ("Rows follow.",), GOOD)
-    assert not harmless.rows_cost and "called in 8 %" in harmless.headline and "Rows follow." in harmless.say()
+    assert not harmless.rows_cost and "picked in 8 %" in harmless.headline and "Rows follow." in harmless.say()
 
 
 @pytest.mark.parametrize(
