@@ -22,8 +22,8 @@ def test_near_copies_are_one_discovery_and_other_columns_stand_alone(near_copies
     selector = KnockoffSelector(feature_model="gaussian", verdict=False).fit(*near_copies)
     assert {found.features for found in selector.discoveries_} == {("x0", "x1"), ("x2",)}
     assert selector.get_support().tolist() == [True, True, True, False, False]
-    assert "2 discoveries among 5 features: one of x0, x1; x2. " in selector.explain()
-    assert "probability that any discovery is false is at most 10%" in selector.explain()
+    assert "2 discoveries among 5 features: x2; one of x0, x1. " in selector.explain()
+    assert "chance that any discovery is false is at most 10%" in selector.explain()
     assert (selector.q_values_ <= 0.1).tolist() == selector.get_support().tolist()
     alone = KnockoffSelector(resolution="columns", feature_model="gaussian", verdict=False).fit(*near_copies)
     assert alone.discoveries_ is None

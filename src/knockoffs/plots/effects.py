@@ -103,12 +103,13 @@ def effects(
 
 
 def _groups(selection: Selection) -> list[tuple[str, ...]]:
-    """Features of each discovery, the one with the smallest p-value, or the largest W, first."""
+    """Features of each discovery, the largest score first; in a group the smallest p-value, or the largest W, first."""
     if selection.discoveries is None:
         return [(name,) for name in selection.selected_names]
     order = -selection.W if selection.p_values is None else selection.p_values
     first = dict(zip(selection.feature_names, order.tolist(), strict=True))
-    return [tuple(sorted(found.features, key=first.__getitem__)) for found in selection.discoveries]
+    found = sorted(selection.discoveries, key=lambda one: -one.score)
+    return [tuple(sorted(one.features, key=first.__getitem__)) for one in found]
 
 
 def _fit(X: NDArray, target: Target) -> tuple[BaseEstimator, tuple[str, ...], str]:

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from textwrap import fill
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -95,7 +94,7 @@ def drawn(plot: Callable[..., Axes], *what: object, more: str = "") -> Picture |
             ax = plot(*what, ax=figure)
         except InputError:
             return None
-        title, along, height = fill(ax.get_title(loc="left"), 999), ax.get_xlabel(), ax.get_ylabel()
+        title, along, height = ax.get_title(loc="left").replace("\n", " "), ax.get_xlabel(), ax.get_ylabel()
         ax.set_title("", loc="left")
         figure.savefig(text, format="svg", transparent=True)
     words = ". ".join(part for part in (title, along and f"Along x: {along}", height and f"up: {height}", more) if part)
