@@ -2,7 +2,8 @@
 
 ``AXE_CORE=.../axe.min.js python tools/screens.py [FOLDER]`` needs Chromium (``apt-get install chromium``), axe-core
 (``npm install axe-core``) and the extra ``app``. It writes the pictures of three tables to FOLDER (build/screens),
-``docs/report.png`` and ``docs/app.png``, and prints the findings. ``tests/browser.py`` drives Chromium.
+``docs/report.png``, ``docs/app.png`` and ``docs/faces_*.png``, and prints the findings.
+``tests/browser.py`` drives Chromium.
 """
 
 import importlib.util
@@ -30,6 +31,7 @@ spec.loader.exec_module(browsing)
 VIEWS = [(width, dark) for width in (400, 1400) for dark in (False, True)]
 AXE = "axe.run(document, {iframes: false}).then(r => r.violations.map(v => [v.id, v.impact, v.nodes[0].html]))"
 BUTTON = "[...document.querySelectorAll('button')].find(b => !b.disabled && b.innerText.trim() == 'Select features')"
+FACES = ("print", "notebook", "command", "report", "page")
 SHELL = '<!DOCTYPE html><html lang="en"><meta name="viewport" content="width=device-width">'
 SHELL += '<meta name="color-scheme" content="light dark">'
 
@@ -136,6 +138,19 @@ def join(places, out, height):
     made.quantize(64).save(out, optimize=True)
 
 
+def five_faces(name, folder, out, width=400, height=640):
+    """Join the five faces of a table: in a row at 400 pixels, in one below at 1400, scaled to the same width."""
+    from PIL import Image
+
+    made = Image.new("RGB", (len(FACES) * width, height + height // 2), "white")
+    for i, face in enumerate(FACES):
+        small, large = (Image.open(folder / f"{name}-{face}-{w}.png").convert("RGB") for w in (400, 1400))
+        large = large.resize((width, large.height * width // large.width), Image.Resampling.LANCZOS)
+        made.paste(small.crop((0, 0, width - 8, height - 8)), (i * width, 0))
+        made.paste(large.crop((0, 0, width - 8, height // 2)), (i * width, height))
+    made.quantize(32).save(out, optimize=True)
+
+
 def main():
     """Take all pictures."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "screens").resolve()
@@ -155,6 +170,8 @@ def main():
             browser.close()
     join([folder / "houses-report-1400.png", folder / "houses-report-400-dark.png"], ROOT / "docs" / "report.png", 1560)
     join([folder / "houses-page-1400.png", folder / "houses-page-400-dark.png"], ROOT / "docs" / "app.png", 1250)
+    for name in tables:
+        five_faces(name, folder, ROOT / "docs" / f"faces_{name}.png")
     (folder / "axe.json").write_text(json.dumps(found, indent=1))
     print(f"axe-core: {sum(map(len, found.values()))} findings on {len(found)} views")
     for label, what in found.items():
