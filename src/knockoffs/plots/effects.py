@@ -65,12 +65,19 @@ class Effect:
 
 
 def effects(
-    selection: Selection, table: Table, target: Target, *, most: int = 12, n_points: int = 25, n_rows: int = 300
+    selection: Selection,
+    table: Table,
+    target: Target,
+    *,
+    most: int = 12,
+    n_points: int = 25,
+    n_members: int = 20,
+    n_rows: int = 300,
 ) -> list[Effect]:
     """Partial dependence of y on the discoveries, the surest first; empty where there are no rows or no such target.
 
-    A boosting model of y is fitted on the discovered columns alone. Of a group the column with the smallest p-value is
-    taken.
+    A boosting model of y is fitted on the discovered columns alone. Of a group the column along which the prediction
+    changes most is taken.
 
     Parameters
     ----------
@@ -78,6 +85,8 @@ def effects(
         Discoveries.
     n_points : int
         Values of a column that are tried, evenly spaced over the middle 90 % of the rows.
+    n_members : int
+        Columns of a group that are tried.
     n_rows : int
         Rows over which predictions are averaged, and at most drawn in the rug.
     """
@@ -88,28 +97,24 @@ def effects(
     if not len(columns) or np.ndim(target.values) != 1 or len(X) != len(target.values) or len(X) < 20:
         return []
     some = X[np.linspace(0, len(X) - 1, min(len(X), n_rows)).astype(int)][:, columns]
-    found = []
+    groups = [(name,) for name in selection.selected_names]
+    if selection.discoveries is not None:
+        groups = [one.features for one in sorted(selection.discoveries, key=lambda one: -one.score)]
+    found: list[Effect] = []
     with worthwhile_threads(len(X) * len(columns)):
         model, labels, height = _fit(X[:, columns], target)
-        for group in _groups(selection)[:most]:
-            owned = np.flatnonzero(owner == selection.feature_names.index(group[0]))
-            if len(owned) != 1:  # a feature of several columns has no one axis
-                continue
-            column, k = table.columns[owned[0]], int(np.flatnonzero(columns == owned[0])[0])
-            grid = _grid(X[:, owned[0]], column, n_points)
-            lines = partial_dependence(model, some, [k], custom_values={k: grid}, method="brute")["average"]
-            found.append(Effect(column, group, grid, lines[: len(LINES)], labels, height, some[:, k]))
+        for group in groups[:most]:
+            tried = []
+            for name in group[:n_members]:
+                owned = np.flatnonzero(owner == selection.feature_names.index(name))
+                if len(owned) != 1:  # a feature of several columns has no one axis
+                    continue
+                column, k = table.columns[owned[0]], int(np.flatnonzero(columns == owned[0])[0])
+                grid = _grid(X[:, owned[0]], column, n_points)
+                lines = partial_dependence(model, some, [k], custom_values={k: grid}, method="brute")["average"]
+                tried.append(Effect(column, group, grid, lines[: len(LINES)], labels, height, some[:, k]))
+            found += [max(tried, key=lambda one: np.ptp(one.means, axis=1).max())] if tried else []
     return found
-
-
-def _groups(selection: Selection) -> list[tuple[str, ...]]:
-    """Features of each discovery, the largest score first; in a group the smallest p-value, or the largest W, first."""
-    if selection.discoveries is None:
-        return [(name,) for name in selection.selected_names]
-    order = -selection.W if selection.p_values is None else selection.p_values
-    first = dict(zip(selection.feature_names, order.tolist(), strict=True))
-    found = sorted(selection.discoveries, key=lambda one: -one.score)
-    return [tuple(sorted(one.features, key=first.__getitem__)) for one in found]
 
 
 def _fit(X: NDArray, target: Target) -> tuple[BaseEstimator, tuple[str, ...], str]:

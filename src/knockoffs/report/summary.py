@@ -142,8 +142,8 @@ def error_rate(selection: Selection) -> str:
     """Error rate that is controlled, and at which level."""
     level, evidence = selection.fdr, selection.evidence
     if selection.discoveries is not None and selection.p_values is not None:
-        any_of_them = "any of them is" if selection.discoveries else "any discovery would be"
-        return f"the chance that {any_of_them} false is at most {level:g}"
+        what = ("any discovery would be", "it is", "any of them is")[min(len(selection.discoveries), 2)]
+        return f"the chance that {what} false is at most {level:g}"
     if selection.discoveries is not None:
         return f"false discovery rate {level:g} of features and groups"
     if evidence is not None and evidence.stated > level:
