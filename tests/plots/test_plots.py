@@ -185,9 +185,10 @@ def test_effects_have_the_direction_and_the_size_of_the_truth(found):
 
 
 def test_a_group_is_drawn_along_the_column_on_which_y_depends_most(found):
-    group = replace(found.selection_, discoveries=(Discovery(("c2", "c0"), 0.01, 0.01, 3.0),))
+    both = np.isin(np.arange(8), (0, 7))
+    group = replace(found.selection_, selected=both, discoveries=(Discovery(("c7", "c0"), 0.01, 0.01, 3.0),))
     (drawn,) = effects(group, found.table_, found.target_)
-    assert drawn.column.name == "c0" and drawn.group == ("c2", "c0")
+    assert drawn.column.name == "c0" and drawn.group == ("c7", "c0")
 
 
 def test_effects_of_labels_and_of_classes(rng):
