@@ -97,7 +97,7 @@ def effects(
     if not len(columns) or np.ndim(target.values) != 1 or len(X) != len(target.values) or len(X) < 20:
         return []
     some = X[np.linspace(0, len(X) - 1, min(len(X), n_rows)).astype(int)][:, columns]
-    groups = [(name,) for name in selection.selected_names]
+    groups: list[tuple[str, ...]] = [(name,) for name in selection.selected_names]
     if selection.discoveries is not None:
         groups = [one.features for one in sorted(selection.discoveries, key=lambda one: -one.score)]
     found: list[Effect] = []
