@@ -96,33 +96,47 @@ def app_screens(browser, tables, folder, found):
     """Take pictures of the page before and after the run of each table."""
     command = [sys.executable, "-m", "knockoffs", "app", "--no-browser"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        address = process.stderr.readline().split()[-1]
-        time.sleep(5)
-        for name, (_, target) in tables.items():
-            browser.open(address, width=1400)
-            browser.until("document.querySelector('input[type=file]')")
-            field = browser.call("Runtime.evaluate", expression="document.querySelector('input[type=file]')")["result"]
-            browser.call("DOM.setFileInputFiles", files=[str(folder / f"{name}.csv")], objectId=field["objectId"])
-            browser.until("document.body.innerText.includes('Correct the kinds')")
-            for _ in range(20):  # keys that come while the page changes are lost
-                browser.run("document.querySelector('[data-testid=stSelectbox] input').focus()")
-                browser.call("Input.insertText", text=target)
-                time.sleep(1)
-                browser.press("ArrowDown", 40)
-                browser.press("Enter", 13)
-                time.sleep(2)
-                if browser.run(f"!!({BUTTON})"):
-                    break
-            for width, dark in VIEWS if name == "houses" else ():
-                look(browser, width, dark)
-                take(browser, folder / f"page-question-{width}{'-dark' * dark}.png", found, f"question {width} {dark}")
-            browser.run(f"{BUTTON}.click()")
-            browser.until("document.querySelector('iframe, [data-testid=stAlert]')", 900)
-            assert not browser.run("document.querySelector('[data-testid=stAlert]')?.innerText"), "the run failed"
-            for width, dark in VIEWS:
-                look(browser, width, dark)
-                take(browser, folder / f"{name}-page-{width}{'-dark' * dark}.png", found, f"{name} page {width} {dark}")
-        process.terminate()
+        try:
+            address = process.stderr.readline().split()[-1]
+            time.sleep(5)
+            for name, (_, target) in tables.items():
+                browser.open(address, width=1400)
+                browser.until("document.querySelector('input[type=file]')")
+                field = browser.call("Runtime.evaluate", expression="document.querySelector('input[type=file]')")[
+                    "result"
+                ]
+                browser.call("DOM.setFileInputFiles", files=[str(folder / f"{name}.csv")], objectId=field["objectId"])
+                browser.until("document.querySelector('[data-testid=stSelectbox] input')")
+                for _ in range(20):  # keys that come while the page changes are lost
+                    browser.run("document.querySelector('[data-testid=stSelectbox] input').focus()")
+                    browser.call("Input.insertText", text=target)
+                    time.sleep(1)
+                    browser.press("ArrowDown", 40)
+                    browser.press("Enter", 13)
+                    time.sleep(2)
+                    if browser.run(f"!!({BUTTON})"):
+                        break
+                for width, dark in VIEWS if name == "houses" else ():
+                    look(browser, width, dark)
+                    take(
+                        browser,
+                        folder / f"page-question-{width}{'-dark' * dark}.png",
+                        found,
+                        f"question {width} {dark}",
+                    )
+                browser.run(f"{BUTTON}.click()")
+                browser.until("document.querySelector('iframe, [data-testid=stAlert]')", 900)
+                assert not browser.run("document.querySelector('[data-testid=stAlert]')?.innerText"), "the run failed"
+                for width, dark in VIEWS:
+                    look(browser, width, dark)
+                    take(
+                        browser,
+                        folder / f"{name}-page-{width}{'-dark' * dark}.png",
+                        found,
+                        f"{name} page {width} {dark}",
+                    )
+        finally:
+            process.terminate()
 
 
 def join(places, out, height):

@@ -271,7 +271,7 @@ def editor_row(name: str, values: list[object], column: Column | str) -> dict[st
     row = {"use": True, "column": short(name, 80), "kind": None, "order": "", "missing": None, "values": some}
     if isinstance(column, str):
         return {**row, "use": False, "why": printable(column)}
-    why = column.why.replace("{name}", repr(short(name)))
+    why = column.why.replace("say kinds={{name}: 'nominal'}", "choose nominal")
     levels = [level for level in column.levels or () if isinstance(level, str) and "<" not in level]
     if 2 < len(levels) <= MOST_LABELS and len(levels) == len(column.levels or ()):
         row["order"] = " < ".join(levels)
