@@ -34,6 +34,7 @@ BUTTON = "[...document.querySelectorAll('button')].find(b => !b.disabled && b.in
 FACES = ("print", "notebook", "command", "report", "page")
 SHELL = '<!DOCTYPE html><html lang="en"><meta name="viewport" content="width=device-width">'
 SHELL += '<meta name="color-scheme" content="light dark">'
+HEADING = '<main><h1 style="position: absolute; left: -99rem">An answer</h1>'  # read aloud, not seen
 
 
 def example_tables():
@@ -88,7 +89,7 @@ def write_faces(tables, folder):
         same = str(selector).splitlines()[2:] == str(selector.selection_).splitlines()[2:]
         print(f"{name}: print(selection) as print(selector): {same}; command: {str(selector) in done.stdout}")
     for name, words in pages.items():
-        (folder / f"{name}.html").write_text(f"{SHELL}<title>{name}</title>{words}", encoding="utf-8")
+        (folder / f"{name}.html").write_text(f"{SHELL}<title>{name}</title>{HEADING}{words}</main>", encoding="utf-8")
     return [*pages, *(f"{name}-report" for name in tables)]
 
 
@@ -147,21 +148,21 @@ def join(places, out, height):
     made = Image.new("RGB", (sum(part.width for part in parts), height), "white")
     left = 0
     for part in parts:
-        made.paste(part.crop((0, 0, part.width, height)), (left, 0))
+        made.paste(part.crop((0, 0, part.width, min(height, part.height))), (left, 0))
         left += part.width
     made.quantize(64).save(out, optimize=True)
 
 
-def five_faces(name, folder, out, width=400, height=640):
+def five_faces(name, folder, out, width=400, height=640, below=256):
     """Join the five faces of a table: in a row at 400 pixels, in one below at 1400, scaled to the same width."""
     from PIL import Image
 
-    made = Image.new("RGB", (len(FACES) * width, height + height // 2), "white")
+    made = Image.new("RGB", (len(FACES) * width, height + below), "white")
     for i, face in enumerate(FACES):
         small, large = (Image.open(folder / f"{name}-{face}-{w}.png").convert("RGB") for w in (400, 1400))
         large = large.resize((width, large.height * width // large.width), Image.Resampling.LANCZOS)
         made.paste(small.crop((0, 0, width - 8, height - 8)), (i * width, 0))
-        made.paste(large.crop((0, 0, width - 8, height // 2)), (i * width, height))
+        made.paste(large.crop((0, 0, width - 8, below)), (i * width, height))
     made.quantize(32).save(out, optimize=True)
 
 
@@ -183,7 +184,7 @@ def main():
         finally:
             browser.close()
     join([folder / "houses-report-1400.png", folder / "houses-report-400-dark.png"], ROOT / "docs" / "report.png", 1560)
-    join([folder / "houses-page-1400.png", folder / "houses-page-400-dark.png"], ROOT / "docs" / "app.png", 1250)
+    join([folder / "houses-page-1400.png", folder / "houses-page-400-dark.png"], ROOT / "docs" / "app.png", 900)
     for name in tables:
         five_faces(name, folder, ROOT / "docs" / f"faces_{name}.png")
     (folder / "axe.json").write_text(json.dumps(found, indent=1))
