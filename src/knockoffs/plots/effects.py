@@ -65,19 +65,12 @@ class Effect:
 
 
 def effects(
-    selection: Selection,
-    table: Table,
-    target: Target,
-    *,
-    most: int = 12,
-    n_points: int = 25,
-    n_members: int = 20,
-    n_rows: int = 300,
+    selection: Selection, table: Table, target: Target, *, most: int = 12, n_points: int = 25, n_rows: int = 300
 ) -> list[Effect]:
     """Partial dependence of y on the discoveries, the surest first; empty where there are no rows or no such target.
 
-    A boosting model of y is fitted on the discovered columns alone. Of a group the column along which the prediction
-    changes most is taken.
+    A boosting model of y is fitted on the discovered columns alone. Of a group, or of its first 20 columns, the one
+    along which the prediction changes most is taken.
 
     Parameters
     ----------
@@ -85,8 +78,6 @@ def effects(
         Discoveries.
     n_points : int
         Values of a column that are tried, evenly spaced over the middle 90 % of the rows.
-    n_members : int
-        Columns of a group that are tried.
     n_rows : int
         Rows over which predictions are averaged, and at most drawn in the rug.
     """
@@ -105,7 +96,7 @@ def effects(
         model, labels, height = _fit(X[:, columns], target)
         for group in groups[:most]:
             tried = []
-            for name in group[:n_members]:
+            for name in group[:20]:
                 owned = np.flatnonzero(owner == selection.feature_names.index(name))
                 if len(owned) != 1:  # a feature of several columns has no one axis
                     continue
