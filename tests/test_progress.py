@@ -57,13 +57,13 @@ def test_lines_say_what_is_being_done_and_for_how_long(clock, capsys):
 
 def test_a_line_every_half_minute_without_a_terminal(impatient, capsys):
     with showing():
-        stage("fitting P^X")
+        stage("modelling the features")
         impatient()
         for _ in track([1], "drawing"):
             impatient()
             impatient()
     lines = capsys.readouterr().err.splitlines()
-    assert "fitting P^X" in lines and "drawing: 0 of 1 done" in lines
+    assert "modelling the features" in lines and "drawing: 0 of 1 done" in lines
     assert progress.BETWEEN == 0.001 and progress._SHOWN.get() is None
     for thread in threading.enumerate():
         if "say_until" in thread.name:
@@ -120,6 +120,7 @@ def test_the_selector_shows_its_progress_if_asked_to(monkeypatch, capsys, verbos
             print(value, file=sys.stderr)
 
     monkeypatch.setattr(progress.Progress, "__setattr__", and_say)
+    monkeypatch.setattr(progress, "BETWEEN", 1e6)  # seconds: a slow machine writes no lines of its own
     rng = np.random.default_rng(0)
     X = rng.standard_normal((100, 12))
     options = {
@@ -132,8 +133,8 @@ def test_the_selector_shows_its_progress_if_asked_to(monkeypatch, capsys, verbos
     KnockoffSelector(fdr=0.2, verbose=verbose, **options).fit(X, X[:, 0] + rng.standard_normal(100))
     told = [line.partition(", about")[0] for line in capsys.readouterr().err.splitlines()]
     expected = {
-        "knockoffs": ["fitting P^X", "drawing knockoffs", "scoring features and knockoffs"],
-        "conditional_test": ["fitting P^X", "tests of features: 0 of 12 done", "tests of features: 11 of 12 done"],
+        "knockoffs": ["modelling the features", "drawing knockoffs", "scoring features and knockoffs"],
+        "conditional_test": ["modelling the features", *(f"tests of features: {k} of 12 done" for k in (0, 11))],
     }
     if not verbose:
         assert told == []

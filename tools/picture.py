@@ -111,7 +111,7 @@ TABLES = {
 def draw_table(name):
     """Draw an answer: direction and size of single columns, or the tree if it has more groups, or W of many columns."""
     selector = KnockoffSelector(verdict=False).fit(*TABLES[name]())
-    found = selector.discoveries_
+    found = sorted(selector.discoveries_, key=lambda one: -one.score)
     singles = [one.features[0] for one in found if len(one.features) == 1]
     if selector.selection_.p_values is None:
         figure = selector.plot().figure

@@ -2,7 +2,8 @@
 
 ``AXE_CORE=.../axe.min.js python tools/screens.py [FOLDER]`` needs Chromium (``apt-get install chromium``), axe-core
 (``npm install axe-core``) and the extra ``app``. It writes the pictures of three tables to FOLDER (build/screens),
-``docs/report.png`` and ``docs/app.png``, and prints the findings. ``tests/browser.py`` drives Chromium.
+``docs/report.png``, ``docs/app.png`` and ``docs/faces_*.png``, and prints the findings.
+``tests/browser.py`` drives Chromium.
 """
 
 import importlib.util
@@ -30,8 +31,10 @@ spec.loader.exec_module(browsing)
 VIEWS = [(width, dark) for width in (400, 1400) for dark in (False, True)]
 AXE = "axe.run(document, {iframes: false}).then(r => r.violations.map(v => [v.id, v.impact, v.nodes[0].html]))"
 BUTTON = "[...document.querySelectorAll('button')].find(b => !b.disabled && b.innerText.trim() == 'Select features')"
+FACES = ("print", "notebook", "command", "report", "page")
 SHELL = '<!DOCTYPE html><html lang="en"><meta name="viewport" content="width=device-width">'
 SHELL += '<meta name="color-scheme" content="light dark">'
+HEADING = '<main><h1 style="position: absolute; left: -99rem">An answer</h1>'  # read aloud, not seen
 
 
 def example_tables():
@@ -86,7 +89,7 @@ def write_faces(tables, folder):
         same = str(selector).splitlines()[2:] == str(selector.selection_).splitlines()[2:]
         print(f"{name}: print(selection) as print(selector): {same}; command: {str(selector) in done.stdout}")
     for name, words in pages.items():
-        (folder / f"{name}.html").write_text(f"{SHELL}<title>{name}</title>{words}", encoding="utf-8")
+        (folder / f"{name}.html").write_text(f"{SHELL}<title>{name}</title>{HEADING}{words}</main>", encoding="utf-8")
     return [*pages, *(f"{name}-report" for name in tables)]
 
 
@@ -94,33 +97,47 @@ def app_screens(browser, tables, folder, found):
     """Take pictures of the page before and after the run of each table."""
     command = [sys.executable, "-m", "knockoffs", "app", "--no-browser"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        address = process.stderr.readline().split()[-1]
-        time.sleep(5)
-        for name, (_, target) in tables.items():
-            browser.open(address, width=1400)
-            browser.until("document.querySelector('input[type=file]')")
-            field = browser.call("Runtime.evaluate", expression="document.querySelector('input[type=file]')")["result"]
-            browser.call("DOM.setFileInputFiles", files=[str(folder / f"{name}.csv")], objectId=field["objectId"])
-            browser.until("document.body.innerText.includes('Correct the kinds')")
-            for _ in range(20):  # keys that come while the page changes are lost
-                browser.run("document.querySelector('[data-testid=stSelectbox] input').focus()")
-                browser.call("Input.insertText", text=target)
-                time.sleep(1)
-                browser.press("ArrowDown", 40)
-                browser.press("Enter", 13)
-                time.sleep(2)
-                if browser.run(f"!!({BUTTON})"):
-                    break
-            for width, dark in VIEWS if name == "houses" else ():
-                look(browser, width, dark)
-                take(browser, folder / f"page-question-{width}{'-dark' * dark}.png", found, f"question {width} {dark}")
-            browser.run(f"{BUTTON}.click()")
-            browser.until("document.querySelector('iframe, [data-testid=stAlert]')", 900)
-            assert not browser.run("document.querySelector('[data-testid=stAlert]')?.innerText"), "the run failed"
-            for width, dark in VIEWS:
-                look(browser, width, dark)
-                take(browser, folder / f"{name}-page-{width}{'-dark' * dark}.png", found, f"{name} page {width} {dark}")
-        process.terminate()
+        try:
+            address = process.stderr.readline().split()[-1]
+            time.sleep(5)
+            for name, (_, target) in tables.items():
+                browser.open(address, width=1400)
+                browser.until("document.querySelector('input[type=file]')")
+                field = browser.call("Runtime.evaluate", expression="document.querySelector('input[type=file]')")[
+                    "result"
+                ]
+                browser.call("DOM.setFileInputFiles", files=[str(folder / f"{name}.csv")], objectId=field["objectId"])
+                browser.until("document.querySelector('[data-testid=stSelectbox] input')")
+                for _ in range(20):  # keys that come while the page changes are lost
+                    browser.run("document.querySelector('[data-testid=stSelectbox] input').focus()")
+                    browser.call("Input.insertText", text=target)
+                    time.sleep(1)
+                    browser.press("ArrowDown", 40)
+                    browser.press("Enter", 13)
+                    time.sleep(2)
+                    if browser.run(f"!!({BUTTON})"):
+                        break
+                for width, dark in VIEWS if name == "houses" else ():
+                    look(browser, width, dark)
+                    take(
+                        browser,
+                        folder / f"page-question-{width}{'-dark' * dark}.png",
+                        found,
+                        f"question {width} {dark}",
+                    )
+                browser.run(f"{BUTTON}.click()")
+                browser.until("document.querySelector('iframe, [data-testid=stAlert]')", 900)
+                assert not browser.run("document.querySelector('[data-testid=stAlert]')?.innerText"), "the run failed"
+                for width, dark in VIEWS:
+                    look(browser, width, dark)
+                    take(
+                        browser,
+                        folder / f"{name}-page-{width}{'-dark' * dark}.png",
+                        found,
+                        f"{name} page {width} {dark}",
+                    )
+        finally:
+            process.terminate()
 
 
 def join(places, out, height):
@@ -131,9 +148,22 @@ def join(places, out, height):
     made = Image.new("RGB", (sum(part.width for part in parts), height), "white")
     left = 0
     for part in parts:
-        made.paste(part.crop((0, 0, part.width, height)), (left, 0))
+        made.paste(part.crop((0, 0, part.width, min(height, part.height))), (left, 0))
         left += part.width
     made.quantize(64).save(out, optimize=True)
+
+
+def five_faces(name, folder, out, width=400, height=640, below=256):
+    """Join the five faces of a table: in a row at 400 pixels, in one below at 1400, scaled to the same width."""
+    from PIL import Image
+
+    made = Image.new("RGB", (len(FACES) * width, height + below), "white")
+    for i, face in enumerate(FACES):
+        small, large = (Image.open(folder / f"{name}-{face}-{w}.png").convert("RGB") for w in (400, 1400))
+        large = large.resize((width, large.height * width // large.width), Image.Resampling.LANCZOS)
+        made.paste(small.crop((0, 0, width - 8, height - 8)), (i * width, 0))
+        made.paste(large.crop((0, 0, width - 8, below)), (i * width, height))
+    made.quantize(32).save(out, optimize=True)
 
 
 def main():
@@ -154,7 +184,9 @@ def main():
         finally:
             browser.close()
     join([folder / "houses-report-1400.png", folder / "houses-report-400-dark.png"], ROOT / "docs" / "report.png", 1560)
-    join([folder / "houses-page-1400.png", folder / "houses-page-400-dark.png"], ROOT / "docs" / "app.png", 1250)
+    join([folder / "houses-page-1400.png", folder / "houses-page-400-dark.png"], ROOT / "docs" / "app.png", 900)
+    for name in tables:
+        five_faces(name, folder, ROOT / "docs" / f"faces_{name}.png")
     (folder / "axe.json").write_text(json.dumps(found, indent=1))
     print(f"axe-core: {sum(map(len, found.values()))} findings on {len(found)} views")
     for label, what in found.items():

@@ -144,7 +144,7 @@ def ask(desk: Desk) -> None:
         return
     for words in upload.warnings:
         st.warning(plain(words))
-    st.caption(f"{upload.n_rows:,} rows, {len(upload.names)} columns. Correct the kinds where they are wrong.")
+    st.write(f"{upload.n_rows:,} rows, {len(upload.names)} columns. Correct the kinds where they are wrong.")
     edited = st.data_editor(
         upload.editor,
         key=f"columns of {upload.source}",
@@ -200,7 +200,7 @@ def choose_table(desk: Desk) -> Upload | None:
             return None
         source, target = sent.file_id, None
     else:
-        st.caption(EXAMPLES[key].about)
+        st.write(EXAMPLES[key].about)
         sent, source, target = None, key, EXAMPLES[key].target
     if (desk.upload is None or desk.upload.source != source) and desk.run is None:
         desk.upload = None
@@ -260,7 +260,7 @@ def editor_row(name: str, values: list[object], column: Column | str) -> dict[st
     row = {"use": True, "column": short(name, 80), "kind": None, "order": "", "missing": None, "values": some}
     if isinstance(column, str):
         return {**row, "use": False, "why": printable(column)}
-    why = column.why.replace("{name}", repr(short(name)))
+    why = column.why.replace("say kinds={{name}: 'nominal'}", "choose nominal")
     levels = [level for level in column.levels or () if isinstance(level, str) and "<" not in level]
     if 2 < len(levels) <= MOST_LABELS and len(levels) == len(column.levels or ()):
         row["order"] = " < ".join(levels)
@@ -344,7 +344,7 @@ def show_answer(answer: Answer) -> None:
     st.iframe(f"data:text/html;base64,{report}", height=REPORT_HEIGHT)  # a data address: no access to this page
     for place, (name, content) in zip(st.columns(len(answer.files)), answer.files.items(), strict=True):
         place.download_button(name, content, name, on_click="ignore", width="stretch")
-    st.caption("The same answer on the command line, in the folder of the table:")
+    st.write("The same answer on the command line, in the folder of the table:")
     st.code(answer.command, language=None, wrap_lines=True)
 
 

@@ -132,7 +132,7 @@ class FittedRows:
 
 def _fit(plan: Plan, data: Data, rng: Generator, n_jobs: int | None, known: FittedSampler | None = None) -> FittedRows:
     streams = Streams(*rng.spawn(4))
-    stage("fitting P^X")
+    stage("modelling the features")
     if data.rest is None:
         if is_fixed(plan.source) and data.rows is None:
             table, target, rows = known_rows(data.table, data.target)

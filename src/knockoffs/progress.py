@@ -159,11 +159,11 @@ def track(items: Iterable[T], label: str, *, total: int | None = None) -> Iterat
     [1, 2, 3]
     """
     progress = _SHOWN.get()
-    if progress is None or progress.bar:  # a loop inside of one with a bar
-        yield from items
-        return
     if total is None and hasattr(items, "__len__"):
         total = len(items)  # type: ignore[arg-type]
+    if progress is None or progress.bar or total == 0:  # a loop inside of one with a bar, or nothing to do
+        yield from items
+        return
     if progress.terminal:
         yield from _with_bar(items, label, total, progress)
         return

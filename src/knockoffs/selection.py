@@ -203,7 +203,7 @@ def count_found(selection: Selection) -> str:
     """Words on how much was found: discoveries by name, or selected features by number."""
     if selection.discoveries is not None:
         n = len(selection.discoveries)
-        names = f": {'; '.join(map(str, selection.discoveries))}" if n else ""
+        names = f": {'; '.join(map(str, sorted(selection.discoveries, key=lambda one: -one.score)))}" if n else ""
         return f"{count(n, 'discovery', 'discoveries')} among {count(len(selection.W), 'feature')}{names}"
     n = int(selection.selected.sum())
     return f"{n} of {count(len(selection.W), 'feature')} {plural(n, 'is', 'are')} selected"

@@ -201,6 +201,7 @@ def test_what_was_edited_becomes_the_question(hostile):
     edited = upload.editor.copy()
     row = {name: i for i, name in enumerate(upload.names)}
     assert not edited.loc[row["text"], "use"] and "identifier" in edited.loc[row["text"], "why"]
+    assert edited.loc[row["code"], "why"].endswith("if they are codes, choose nominal")
     edited.loc[row["c,d"], "use"] = False
     edited.loc[row["code"], "kind"] = "nominal"
     asked = app.question(upload, edited, "the 'y'")

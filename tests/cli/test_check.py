@@ -38,7 +38,7 @@ def test_check_with_a_target_tries_remedies_and_prints_the_rate_of_each(tmp_path
     run("check", tmp_path / "bent.csv", "--target", "y", "--feature-model", "gaussian")
     out = capsys.readouterr().out
     assert "Verdict: doubtful" in out or "Verdict: broken" in out
-    tried = out[out.index("Tried, with the rate of false calls in trials (10 % allowed):") :].splitlines()
+    tried = out[out.index("Tried, with the rate of wrong picks in trials (10 % allowed):") :].splitlines()
     assert tried[1].split()[:3] == ["as", "it", "is"]
     assert any(line.endswith("--feature-model auto") and " % (" in line for line in tried)
     assert tried[-1].startswith("What to do: ") and "--" in tried[-1]

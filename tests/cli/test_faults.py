@@ -89,7 +89,7 @@ def test_columns_that_cannot_be_used_are_listed_in_lines_that_no_name_breaks(tmp
     run("select", tmp_path / "t.csv", "--target", "y", status=1)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(" has ")[0] for line in lines[-4:-1]] == ["knockoffs: X", r"  'a\nb'", "  'c'"]
-    assert lines[-1] == r"To leave all of them out: drop=['a\nb', 'c']."
+    assert lines[-1] == r"To leave them out: drop=['a\nb', 'c'], or --drop on the command line."
 
 
 @pytest.mark.parametrize(

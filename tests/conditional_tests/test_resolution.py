@@ -6,7 +6,8 @@ from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector
 from knockoffs.conditional_tests.column_tree import column_tree
-from knockoffs.conditional_tests.resolution import Discovery
+from knockoffs.conditional_tests.resolution import Discovery, discover
+from knockoffs.conditional_tests.sequential import Randomization
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def test_near_copies_are_one_discovery_and_other_columns_stand_alone(near_copies
     selector = KnockoffSelector(feature_model="gaussian", verdict=False).fit(*near_copies)
     assert {found.features for found in selector.discoveries_} == {("x0", "x1"), ("x2",)}
     assert selector.get_support().tolist() == [True, True, True, False, False]
-    assert "2 discoveries among 5 features: one of x0, x1; x2. " in selector.explain()
+    assert "2 discoveries among 5 features: x2; one of x0, x1. " in selector.explain()
     assert "The chance that any discovery is false is at most 10%" in selector.explain()
     assert (selector.q_values_ <= 0.1).tolist() == selector.get_support().tolist()
     alone = KnockoffSelector(resolution="columns", feature_model="gaussian", verdict=False).fit(*near_copies)
@@ -114,3 +115,20 @@ def test_features_of_several_columns_are_leaves(rng):
 
 def test_the_sentence_names_all_features():
     assert Discovery(("a", "b", "c"), 0.01, 0.02, 3.0).sentence == "One of a, b, c matters; the data cannot say which."
+
+
+def test_a_discovery_has_a_score_that_is_as_clear_as_its_p_value():
+    """Draws with a few huge values have a mean above the observed statistic; its rank counts."""
+
+    class Heavy:
+        X = np.zeros((100, 2))
+
+        def test_all(self, groups, n_jobs, looks):
+            return [Randomization(0.01, 999, -0.03) for _ in groups]
+
+        def notes_on(self, groups):
+            return {}
+
+    found = discover(Heavy(), ["a", "b"], np.arange(2), 0.1, tree=("a", "b"))
+    assert [one.features for one in found.discoveries] == [("a",), ("b",)]
+    assert np.allclose([one.score for one in found.discoveries], 2.326, atol=1e-3)

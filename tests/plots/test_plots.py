@@ -19,6 +19,7 @@ from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector  # noqa: E402
 from knockoffs.conditional_tests.resolution import Discovery  # noqa: E402
+from knockoffs.plots.effects import effects  # noqa: E402
 from knockoffs.plots.tree import plot_tree  # noqa: E402
 
 NAMES = ("$\\frac{$", "_hidden", "a\nb", "<b>", "n" * 10_000, "100 %", "\u202eturn", "{x}")
@@ -174,6 +175,13 @@ def test_effects_have_the_direction_and_the_size_of_the_truth(found):
     assert 5 < float(rises[5]) < 8.5 and rises[6:] == ["along", "c0"]
     assert up.get_xlabel() == "c0" and up.get_ylabel() == "mean of y"
     refuses("feature='c9'", found.plot_effect, "c9")
+
+
+def test_a_group_is_drawn_along_the_column_on_which_y_depends_most(found):
+    both = np.isin(np.arange(8), (0, 7))
+    group = replace(found.selection_, selected=both, discoveries=(Discovery(("c7", "c0"), 0.01, 0.01, 3.0),))
+    (drawn,) = effects(group, found.table_, found.target_)
+    assert drawn.column.name == "c0" and drawn.group == ("c7", "c0")
 
 
 def test_effects_of_labels_and_of_classes(rng):

@@ -143,7 +143,11 @@ def test_all_offending_columns_are_in_one_error():
     for name in ("name", "dose", "empty", "size", "mixed"):
         assert f"\n  {name!r} " in message
     assert "'fine'" not in message
-    assert message.endswith("To leave all of them out: drop=['mixed', 'name', 'dose', 'empty', 'size'].")
+    assert message.endswith(
+        "To leave them out: drop=['mixed', 'name', 'dose', 'empty', 'size'], or --drop on the command line."
+    )
+    only = refusal(frame[["dose", "fine"]])
+    assert only.endswith("\nTo leave it out: drop=['dose'], or --drop on the command line.")
 
 
 def test_objects_that_are_no_cells_are_type_errors():

@@ -151,6 +151,7 @@ def test_the_note_says_how_to_overrule():
 
 
 REFUSED = [  # others: tests/hostile/test_targets.py
+    ("price", r"y is the text 'price': pass the column, and leave it out of X, as in y=table\['price'\]"),
     ([*range(39), "?"], r"y holds numbers, but '\?' in row 39: make missing cells empty"),
     ([Decimal(k) for k in range(N)], "Decimal.*astype"),
     (np.where(np.arange(N) == 4, np.nan, X[:, 1]), "column 'x1' of X equals y"),

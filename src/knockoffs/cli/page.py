@@ -103,7 +103,7 @@ def settings(port: int, max_size: int) -> dict[str, str]:
         "logger_level": "error",
         "global_development_mode": "false",
         "theme_light_primary_color": "#0072B2",
-        "theme_dark_primary_color": "#2A86C7",
+        "theme_dark_primary_color": "#2078B5",
     }
     return {f"STREAMLIT_{name.upper()}": value for name, value in values.items()}
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from knockoffs.conditional_tests.column_tree import column_tree
 from knockoffs.conditional_tests.merge import MergedTests
@@ -34,7 +35,8 @@ class Discovery:
     level : float
         Smallest level at which it is found: the adjusted p-value in the tree of tests.
     score : float
-        Statistic in standard deviations of its draws, for the order among equal p-values; e-value of knockoffs.
+        Statistic in standard deviations of its draws, for the order among equal p-values; at least the normal quantile
+        of 1 - p, as a few huge draws can make their standard deviation useless. E-value of knockoffs.
 
     >>> str(Discovery(("bmi",), 0.001, 0.01, 5.0)), str(Discovery(("s3", "s4", "s5"), 0.001, 0.01, 5.0))
     ('bmi', 'one of s3, s4, s5')
@@ -125,7 +127,7 @@ def discover(
     def p_values(nodes: Sequence[TreeNode], levels: Sequence[float]) -> list[float]:
         looks = [plan_looks((at / merged, level), at_level) for at in levels]  # levels grow as others are rejected
         found = tests.test_all([columns(node) for node in nodes], n_jobs, looks)
-        score.update({node: one.score for node, one in zip(nodes, found, strict=True)})
+        score.update({node: max(one.score, ndtri(1 - one.p_value)) for node, one in zip(nodes, found, strict=True)})
         return [one.p_value for one in found]
 
     own = feature_of < len(names)  # covariates are numbered last
@@ -151,6 +153,6 @@ def discover(
     notes = {
         **tests.notes_on([columns(node) for node in tested]),
         "adjustment": TREE_NOTE,
-        "tested": f"{len(tested)} groups and features of the tree were tested, from the root downwards",
+        "tested": f"tests of the tree, from the root downwards: {len(tested)}",
     }
     return Discovered(tuple(found), levels, p, scores, notes)

@@ -59,7 +59,7 @@ def as_table(remedies: Sequence[Remedy], trial: Trial) -> list[str]:
     rows = [("as it is", trial.brief, "")]
     rows += [(one.python, one.trial.brief, f"{one.flags}  {one.why}") for one in remedies]
     widths = [max(len(row[i]) for row in rows) for i in range(2)]
-    title = f"Tried, with the rate of false calls in trials ({100 * trial.level:.3g} % allowed):"
+    title = f"Tried, with the rate of wrong picks in trials ({100 * trial.level:.3g} % allowed):"
     return [title, *(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)]
 
 

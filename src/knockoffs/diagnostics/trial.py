@@ -43,10 +43,10 @@ class Trial:
         """What was measured.
 
         >>> Trial("conditional_test", 0.1, 120, 0.09, 0.05, 0.15, "good").sentence
-        'On this table, columns that do not matter were called in 9 % of 120 trials (10 % allowed; 5 to 15 %).'
+        'On this table, columns that do not matter were picked in 9 % of 120 trials (10 % allowed; 5 to 15 %).'
         """
         rate = f"{100 * self.rate:.0f} %"
-        what = f"columns that do not matter were called in {rate} of {self.n} trials"
+        what = f"columns that do not matter were picked in {rate} of {self.n} trials"
         if self.method == "knockoffs":
             what = (
                 f"features that do not matter beat their knockoffs so often that {rate} of discoveries would be false"

@@ -114,7 +114,7 @@ class MixturePath:
         """Fit the numbers given, in order, until ``patience`` of them in a row are worse than the best."""
         self._most, self._streams = max(numbers, default=0), rng.spawn(max(len(self.folds), 1))
         self._growing, worse = {}, 0
-        for k in track(numbers, "fitting P^X"):
+        for k in track(numbers, "modelling the features"):
             best = min(self.values.values(), default=np.inf)
             self.fitted[k], self.values[k] = self._hold_out(k) if self.folds else self._count(k)
             worse = 0 if self.values[k] < best else worse + 1

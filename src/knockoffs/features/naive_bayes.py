@@ -228,7 +228,7 @@ def fit_naive_bayes(
         return model
 
     tasks = (delayed(fit)(k, stream) for k, stream in zip(numbers, rng.spawn(len(numbers)), strict=True))
-    models = track(parallel_map(tasks, outer, threads=True), "fitting P^X", total=len(numbers))
+    models = track(parallel_map(tasks, outer, threads=True), "modelling the features", total=len(numbers))
     best = min(models, key=lambda model: getattr(model, criterion)(codes))
     return NaiveBayes(best.weights, tuple(_of_values(group, known) for group in best.children))
 

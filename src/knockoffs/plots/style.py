@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, TypedDict
 
 from knockoffs.errors import printable, require
@@ -81,10 +82,11 @@ def plain(*texts: Text) -> None:
 
 
 def finish(ax: Axes, title: str) -> Axes:
-    """Axes without the frame that says nothing, and with a title that says what is shown; one that was set stays."""
+    """Axes without the frame that says nothing, and with a title no wider than they are; one that was set stays."""
     ax.spines[["top", "right"]].set_visible(False)
     if not ax.get_title(loc="left"):
-        plain(ax.set_title(title, fontsize="medium", loc="left"))
+        inches = ax.get_window_extent().width / ax.figure.dpi
+        plain(ax.set_title(fill(title, max(int(12 * inches), 20)), fontsize="medium", loc="left"))
     return ax
 
 

@@ -45,7 +45,9 @@ def plot_tree(selection: Selection, table: Table, *, ax: Axes | Figure | None = 
     ax.spines[["left", "bottom"]].set_visible(False)
     groups = sum(len(one) > 1 for one in found)
     discoveries = count(len(found), "discovery", "discoveries")
-    return finish(ax, f"Tree of groups: {discoveries}, {groups or 'none'} of them a group")
+    return finish(
+        ax, f"Tree of groups: {discoveries}, {groups or 'none'} {'is a group' if groups == 1 else 'are groups'}"
+    )
 
 
 def _nodes(node: TreeNode) -> set[frozenset[int]]:

@@ -32,6 +32,6 @@ def plot_verdict(selection: Selection, *, ax: Axes | Figure | None = None) -> Ax
     ax.axvline(2 * trial.level, color=KNOCKOFF, linestyle=":", linewidth=1.2, label=f"twice that: {2 * trial.level:g}")
     name_rows(ax, names, at == 0)
     ax.set_xlim(0, min(max(1.05 * max(high), 3 * trial.level), 1.0))
-    ax.set_xlabel("share of false calls in trials")
+    ax.set_xlabel("share of wrong picks in trials")
     legend_below(ax)
-    return finish(ax, f"False calls in trials of features that do not matter: {trial.word}")
+    return finish(ax, f"Wrong picks in trials with features that do not matter: {trial.word}")

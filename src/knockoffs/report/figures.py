@@ -90,7 +90,7 @@ def drawn(plot: Callable[..., Axes], *what: object, more: str = "") -> Picture |
             ax = plot(*what, ax=figure)
         except InputError:
             return None
-        title, along, height = ax.get_title(loc="left"), ax.get_xlabel(), ax.get_ylabel()
+        title, along, height = ax.get_title(loc="left").replace("\n", " "), ax.get_xlabel(), ax.get_ylabel()
         ax.set_title("", loc="left")
         figure.savefig(text, format="svg", transparent=True)
     words = ". ".join(part for part in (title, along and f"Along x: {along}", height and f"up: {height}", more) if part)

@@ -114,8 +114,8 @@ def error_rate(selection: Selection) -> str:
     """Error rate that is controlled, and at which level."""
     level, evidence = selection.fdr, selection.evidence
     if selection.discoveries is not None and selection.p_values is not None:
-        any_of_them = "any of them is" if selection.discoveries else "any discovery would be"
-        return f"the chance that {any_of_them} false is at most {level:g}"
+        what = ("any discovery would be", "it is", "any of them is")[min(len(selection.discoveries), 2)]
+        return f"the chance that {what} false is at most {level:g}"
     if selection.discoveries is not None:
         return f"false discovery rate {level:g} of features and groups"
     if evidence is not None and evidence.stated > level:
@@ -136,13 +136,10 @@ def next_step(selection: Selection, n_found: int) -> str:
     verdict, smallest = selection.verdict, float(np.min(selection.q_values, initial=np.inf))
     if verdict is not None and verdict.word != "good":
         return verdict.next_step
-    if n_found == 0 and smallest < 1:
-        return (
-            "Nothing is selected at this level; the smallest level that selects a feature is "
-            f"{number(smallest)}. Set that level for new rows."
-        )
+    if n_found == 0 and smallest <= 2 * selection.fdr:
+        return f"The smallest level that selects a feature is {number(smallest)}. Set that level for new rows."
     if n_found == 0:
-        return "Nothing is selected at any level. Use more rows, or group columns that measure the same thing."
+        return "Nothing comes near the level. Use more rows, or group columns that measure the same thing."
     if selection.method == "knockoffs" and selection.evidence is None:
         return (
             "Another draw of knockoffs may select slightly different features: combine five by n_draws=5 (--draws 5)."

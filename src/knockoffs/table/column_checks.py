@@ -144,16 +144,13 @@ def warn_of_indexes(raw: Raw, argument: str) -> None:
     if repeating:
         listed = name_some(raw.columns[j].name for j in repeating)
         warn(
-            f"column{'' if len(repeating) == 1 else 's'} {listed} of {argument}: an identifier, by name, of what has "
-            "one or two rows? If it is no measurement, drop it."
+            f"column{'' if len(repeating) == 1 else 's'} {listed} of {argument}: the name says identifier, and most "
+            "values occur once or twice. Drop what is no measurement."
         )
     if found:
         listed = name_some(raw.columns[j].name for j in found)
         column, verb = ("column", "numbers") if len(found) == 1 else ("columns", "number")
-        warn(
-            f"{column} {listed} of {argument} {verb} the rows: if that is an index or an identifier and no "
-            "measurement, drop it."
-        )
+        warn(f"{column} {listed} of {argument} {verb} the rows. Drop what is an index or an identifier.")
 
 
 def _says_id(name: str) -> bool:

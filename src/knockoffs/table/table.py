@@ -388,15 +388,15 @@ def refuse(problems: Sequence[Problem], argument: str, most: int = 10) -> None:
     if not problems:
         return
     error = InputTypeError if any(problem.foreign for problem in problems) else InputError
-    if len(problems) == 1:
-        only = problems[0]
-        raise error(f"column {only.name!r} of {argument} {only.what}: {only.remedy}.")
-    lines = [f"  {problem.name!r} {problem.what}: {problem.remedy}." for problem in problems[:most]]
-    more = [f"  and {len(problems) - most} more."] if len(problems) > most else []
-    lines = [f"{argument} has {len(problems)} columns that cannot be used as they are:", *lines, *more]
     names = [problem.name for problem in problems]
-    remedy = [f"To leave all of them out: drop={names!r}."] if len(names) <= 5 * most else []
-    raise error("\n".join([*lines, *remedy]))
+    if len(problems) == 1:
+        lines = [f"column {names[0]!r} of {argument} {problems[0].what}: {problems[0].remedy}."]
+    else:
+        lines = [f"{argument} has {len(problems)} columns that cannot be used as they are:"]
+        lines += [f"  {problem.name!r} {problem.what}: {problem.remedy}." for problem in problems[:most]]
+        lines += [f"  and {len(problems) - most} more."] if len(problems) > most else []
+    remedy = [f"To leave {'it' if len(names) == 1 else 'them'} out: drop={names!r}, or --drop on the command line."]
+    raise error("\n".join(lines + remedy * (len(names) <= 5 * most)))
 
 
 def _check_shape(X: NDArray, argument: str, min_rows: int) -> None:

@@ -315,6 +315,8 @@ def _read(y: Any) -> ReadColumn:
 
 def _one_column(y: object) -> NDArray:
     """Array of one value a row."""
+    if isinstance(y, str):
+        raise InputError(f"y is the text {y!r}: pass the column, and leave it out of X, as in y=table[{y!r}].")
     values = as_array(y, "y")
     if values.ndim == 2 and values.shape[1] == 1:
         _warn_of_column(len(values))

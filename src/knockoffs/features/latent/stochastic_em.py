@@ -209,7 +209,7 @@ def fit_one_class(
     mean, S = np.zeros(D), separate(start, frame.within)
     L = start_latent(cells, classes(one, mean[None], S[None]), rng=rng)
     first, second = np.zeros(D), np.zeros((D, D))
-    for step in track(range(n_forgotten + n_averaged), "stochastic EM of P^X"):
+    for step in track(range(n_forgotten + n_averaged), "modelling the features"):
         law = classes(one, mean[None], S[None])
         sweep(L, K, cells, law, rng=rng, n_sweeps=1 if step else n_settling, n_jobs=n_jobs)
         gain = 1 / max(step - n_forgotten + 1, 1)
@@ -243,7 +243,7 @@ def fit_classes(
     l = len(start.weights)  # noqa: E741
     weights, means, covariances = start.weights, start.means, start.covariances
     total, first, second = np.zeros(l), np.zeros((l, D)), np.zeros((l, D, D))
-    for step in track(range(n_forgotten + n_averaged), "stochastic EM of P^X"):
+    for step in track(range(n_forgotten + n_averaged), "modelling the features"):
         law = classes(weights, means, covariances)
         if step % steps_a_jump == 0 and has_jumps(cells, law):
             jump(L, K, cells, law, rng=rng, n_jobs=n_jobs)
