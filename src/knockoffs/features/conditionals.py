@@ -100,27 +100,3 @@ def place_draws(draws: NDArray, level: NDArray, below: NDArray, means: NDArray, 
                 drawn[a] = value
             for a in range(c):
                 draws[draw, i, a] = drawn[a]
-
-
-@dataclass(frozen=True)
-class Resampler:
-    """Draws of columns of a table given the others; columns that do not vary are drawn as they are."""
-
-    conditionals: Conditionals  # of the columns that vary freely
-    varying: NDArray[np.intp]  # which ones these are
-    X: NDArray  # shape (n, n_columns)
-
-    def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
-        """Sampler of the columns, ``(rng, n_draws) -> array``, shape (n_draws, n, n_columns)."""
-        free = np.isin(columns, self.varying)
-        sample = self.conditionals.given_others(np.searchsorted(self.varying, columns[free]))
-        if free.all():
-            return sample
-        fixed = np.asarray(self.X[:, columns], dtype=float)
-
-        def sample_all(rng: Generator, n_draws: int) -> NDArray:
-            draws = np.tile(fixed, (n_draws, 1, 1))
-            draws[..., free] = sample(rng, n_draws)
-            return draws
-
-        return sample_all

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from knockoffs.errors import InputError
-from knockoffs.features.gaussian import split_columns
+from knockoffs.features.gaussian import free_columns
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_diagonal
 from knockoffs.sampling.pair import Pair
+from knockoffs.table.redundancy import constant_columns
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 
@@ -117,7 +118,8 @@ def fixed_design(
     ``rng`` and ``n_jobs`` are not used.
     """
     n, d = X.shape
-    varying = split_columns(X, names=names).varying  # a constant column is its own knockoff
+    varying = np.setdiff1d(np.arange(d), constant_columns(X))  # a constant column is its own knockoff
+    free_columns(X[:, varying], names=None if names is None else [names[j] for j in varying])
     among = np.isin(varying, covariates)
     tested, beside = varying[~among], varying[among]
     p, k = len(tested), 1 + len(beside)

@@ -15,10 +15,9 @@ from knockoffs.features.em import MAX_STEPS, Mixture, collapsed
 from knockoffs.features.gaussian import (
     MixtureFeatures,
     check_numbers,
-    compact,
+    free_columns,
     gaussian_law,
     in_units,
-    split_columns,
 )
 from knockoffs.features.mixture_path import N_STARTS, search_mixture
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, check_covariance
@@ -110,13 +109,13 @@ def fit_gaussian_mixture(
     """
     X = check_numbers(X)
     owners = check_features(feature_of, X.shape[1])
-    table = split_columns(X, names=names)
+    table = free_columns(X, names=names)
     Z = table.Z
     candidates = _candidates(n_components, *Z.shape)
     em, values = search_mixture(Z, candidates, criterion=criterion, rng=rng, n_jobs=n_jobs, n_starts=n_starts)
     if (place := collapsed(em)) is not None:
         raise ColumnsError(
-            [table.varying[place[1]]],
+            [place[1]],
             f"with {em.n_components} components, component {place[0]} of the mixture collapsed onto a single value of "
             "column",
             "(many rows share it, so a density is no model of them). Fit fewer components, or drop the column.",
@@ -129,11 +128,10 @@ def fit_gaussian_mixture(
             stacklevel=2,
         )
     weights, moments = _shrunk_components(Z, em)
-    inner = compact(owners[table.varying])
-    laws = tuple(in_units(gaussian_law(mean, S, diagonal, inner), table.centre, table.scale) for mean, S, _ in moments)
+    laws = tuple(in_units(gaussian_law(mean, S, diagonal, owners), table.centre, table.scale) for mean, S, _ in moments)
     intensities = tuple(estimate.intensity for estimate in moments)
     chosen_by = criterion if values else ""
-    return MixtureFeatures(weights, laws, owners, table.fixed, values, chosen_by, float(len(X)), intensities)
+    return MixtureFeatures(weights, laws, owners, values, chosen_by, float(len(X)), intensities)
 
 
 def _candidates(n_components: int | Iterable[int] | None, n: int, d: int) -> list[int]:

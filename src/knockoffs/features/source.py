@@ -8,6 +8,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ from numpy.random import Generator
 
 from knockoffs.errors import ColumnsError, InputError, name_columns, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
-from knockoffs.features.beside import beside_covariates, by_sites
+from knockoffs.features.beside import COVARIATES, by_sites, fit_beside
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
@@ -75,10 +76,14 @@ class Fitted:
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Fit the family; errors about columns get the columns' names."""
+        again = partial(self, rng=rng, n_jobs=n_jobs)
         if table.covariates and by_sites(self):
-            inner = self(table.without(table.covariates), rng=rng, n_jobs=n_jobs)
-            return settled(beside_covariates(inner.model, inner.sampler, table))
-        warn_of_constant(table)
+            return settled(fit_beside(again, table, table.covariate_columns, COVARIATES))
+        constant = warn_of_constant(table)
+        if constant.size == len(table.columns):
+            raise InputError("every column of X is constant: there is nothing to select from.")
+        if constant.size and not {"constant", "fixed"} & set(self.family.takes):
+            return settled(fit_beside(again, table, constant, ""), table=table)
         handed = self.handed(table)
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)

@@ -143,7 +143,7 @@ def fit_latent(
     _warn_near(fit.covariances, cells.start, frame.layout, called)
     laws = _laws(fit, diagonal, inner, unseen(cells.start, frame.unit)) if wide is None else (wide,)
     chosen_by = "held_out" if choice.values else ""
-    mixture = MixtureFeatures(fit.weights, laws, inner, {}, choice.values, chosen_by, float(len(X)))
+    mixture = MixtureFeatures(fit.weights, laws, inner, choice.values, chosen_by, float(len(X)))
     return LatentFeatures(tuple(margins), mixture, owners, words, choice.values, _notes(choice, how))
 
 
