@@ -36,7 +36,7 @@ from knockoffs.features.hmm.emissions import (
     GaussianEmissions,
     fill_missing,
 )
-from knockoffs.sampling.categorical import sample_weights
+from knockoffs.sampling.categorical import sample_categorical, sample_weights
 from knockoffs.sampling.conjugates.markov_chain import Chain, GroupedChain, MarkovChain, draw_key, over_rows
 from knockoffs.sampling.network import BayesianNetwork, Conjugate, Identity, Node
 
@@ -71,12 +71,29 @@ def sample_states(model: HiddenMarkov, X: NDArray, rng: Generator, n_jobs: int =
             refuse_impossible(place, first, X)
 
         over_rows(work, len(codes), n_jobs)
-    log_law = _log(model.initial), _log(model.transitions)
     for rows, E in log_likelihoods(model.emissions, X[far]):
-        drawn = np.empty((E.shape[1], E.shape[0]), H.dtype)
-        place = forward_backward.sample_states_in_logs(E, *log_law, key, far[rows], drawn)
-        refuse_impossible(place, 0, X[far[rows]])
-        H[far[rows]] = drawn
+        H[far[rows]] = _sample_in_logs(model, E, X[far[rows]], rng)
+    return H
+
+
+def _filter_in_logs(model: HiddenMarkov, E: NDArray) -> NDArray:
+    """Log P(H_j = k, X_1, ..., X_j), shape (p, n, K), from log likelihoods: no state is lost by underflow."""
+    laws = np.empty_like(E)
+    laws[0] = _log(model.initial) + E[0]
+    for j in range(1, len(E)):
+        laws[j] = logsumexp(laws[j - 1][:, :, None] + _log(model.transitions[j - 1]), axis=1) + E[j]
+    return laws
+
+
+def _sample_in_logs(model: HiddenMarkov, E: NDArray, X: NDArray, rng: Generator) -> NDArray:
+    """H ~ P(H | X) of some rows, shape (n, p), from log likelihoods."""
+    laws = _filter_in_logs(model, E)
+    for row in np.flatnonzero(np.isneginf(laws[-1]).all(axis=1)):
+        refuse_impossible(row * len(E), 0, X)
+    H = np.empty((E.shape[1], len(E)), np.intp)
+    for j in range(len(E) - 1, -1, -1):
+        ahead = 0.0 if j == len(E) - 1 else _log(model.transitions[j][:, H[:, j + 1]].T)
+        H[:, j] = sample_categorical(laws[j] + ahead, rng)
     return H
 
 
@@ -127,13 +144,8 @@ def log_likelihood(model: HiddenMarkov, X: NDArray) -> NDArray:
     near = np.setdiff1d(np.arange(len(X)), far)
     for rows, E in log_likelihoods(model.emissions, X[near]):
         total[near[rows]] = filter_states(model, E)[1]
-    if far.size:
-        from knockoffs.features.posterior import forward_backward
-
-        for rows, E in log_likelihoods(model.emissions, X[far]):
-            evidence = np.empty(E.shape[1])
-            forward_backward.log_evidence_in_logs(E, _log(model.initial), _log(model.transitions), evidence)
-            total[far[rows]] = evidence
+    for rows, E in log_likelihoods(model.emissions, X[far]):
+        total[far[rows]] = logsumexp(_filter_in_logs(model, E)[-1], axis=1)
     return total
 
 
@@ -168,9 +180,7 @@ def state_given_others(model: HiddenMarkov, j: int, X: NDArray) -> NDArray:
     X[:, j] = np.nan
     out = np.empty((len(X), len(model.initial)))
     for rows, E in log_likelihoods(model.emissions, X):
-        before, after = _log(model.initial) + E[0], np.zeros(E.shape[1:])
-        for i in range(j):
-            before = logsumexp(before[:, :, None] + _log(model.transitions[i]), axis=1) + E[i + 1]
+        before, after = _filter_in_logs(model, E[: j + 1])[j], np.zeros(E.shape[1:])
         for i in range(len(E) - 1, j, -1):
             after = logsumexp(_log(model.transitions[i - 1]) + (E[i] + after)[:, None, :], axis=2)
         law = before + after

@@ -15,7 +15,7 @@ of a chain, filtered forward and drawn backward.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -63,12 +63,16 @@ class Chain(ABC):
         """P(state after step j | .), shape (n, K)."""
 
     @abstractmethod
-    def compiled(self) -> tuple[Callable[..., int], Callable[..., None], tuple[NDArray, NDArray]]:
-        """Loop that finds an impossible row, loop that draws, and the arrays of the law that both take."""
+    def step(self, j: int, before: NDArray, after: NDArray) -> NDArray:
+        """P(state after step j | state before it), shape (n,)."""
+
+    @abstractmethod
+    def compiled(self) -> tuple[Callable[..., None], tuple[NDArray, NDArray]]:
+        """Loop that draws, and the arrays of the law that it takes."""
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde for every row of u, shape (n, T), states written 0, ..., K - 1."""
-        _, draw, law = self.compiled()
+        draw, law = self.compiled()
         states = self.states(u)
         u_tilde, key = np.empty_like(states), draw_key(rng)
 
@@ -80,10 +84,11 @@ class Chain(ABC):
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
         """Log P(u), shape (n,)."""
-        u, rows = self._encode(u), np.arange(len(u))
-        steps = [self.leave(j, u[:, j])[rows, u[:, j + 1]] for j in range(self.n_steps - 1)]
+        total = np.zeros(len(u))
         with np.errstate(divide="ignore"):
-            return np.log([self.start[u[:, 0]], *steps]).sum(axis=0)
+            for probability in self._steps(self._encode(u)):
+                total += np.log(probability)
+        return total
 
     def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
         """Log Q(u_tilde | u), shape (n,)."""
@@ -92,14 +97,22 @@ class Chain(ABC):
     def states(self, u: NDArray) -> NDArray:
         """States of the rows of u as small integers; a row that the chain cannot take is refused."""
         states = self._encode(u)
-        find, _, law = self.compiled()
-        place = find(states, *law)
-        if place >= 0:
-            row, step = divmod(place, u.shape[1])
+        possible = np.ones(len(states), dtype=bool)
+        for probability in self._steps(states):
+            possible &= probability > 0
+        if not possible.all():
+            row = int(np.argmin(possible))
+            step = next(j for j, p in enumerate(self._steps(states[row : row + 1])) if p <= 0)
             raise InputError(
                 f"row {row} has probability zero under the chain, first at step {step}: its law does not fit."
             )
         return states
+
+    def _steps(self, u: NDArray) -> Iterator[NDArray]:
+        """Probability of each step of the rows, shape (n,), given the step before it."""
+        yield self.start[u[:, 0]]
+        for j in range(self.n_steps - 1):
+            yield self.step(j, u[:, j], u[:, j + 1])
 
     def _encode(self, u: NDArray) -> NDArray:
         if np.ndim(u) != 2 or np.shape(u)[1] != self.n_steps:
@@ -206,11 +219,15 @@ class MarkovChain(Chain):
         """Columns of P_j."""
         return self.transitions[j][:, state].T
 
-    def compiled(self) -> tuple[Callable[..., int], Callable[..., None], tuple[NDArray, NDArray]]:
-        """Loops over any transition matrices."""
-        from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
+    def step(self, j: int, before: NDArray, after: NDArray) -> NDArray:
+        """Entries of P_j."""
+        return self.transitions[j][before, after]
 
-        return kernels.find_impossible, kernels.sample_chain, (self.initial, self.transitions)
+    def compiled(self) -> tuple[Callable[..., None], tuple[NDArray, NDArray]]:
+        """Loop over any transition matrices."""
+        from knockoffs.sampling.conjugates.markov_chain_kernels import sample_chain
+
+        return sample_chain, (self.initial, self.transitions)
 
 
 @dataclass(frozen=True)
@@ -260,11 +277,15 @@ class JumpChain(Chain):
         jump, alpha = self.jump[j], self.alpha[j + 1]
         return jump * alpha[state][:, None] + (1 - jump) * (np.arange(len(alpha)) == state[:, None])
 
-    def compiled(self) -> tuple[Callable[..., int], Callable[..., None], tuple[NDArray, NDArray]]:
-        """Loops in O(K) a step."""
-        from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
+    def step(self, j: int, before: NDArray, after: NDArray) -> NDArray:
+        """Entries of P_j."""
+        return self.jump[j] * self.alpha[j + 1][after] + (1 - self.jump[j]) * (before == after)
 
-        return kernels.find_impossible_jump, kernels.sample_jump_chain, (self.alpha, self.jump)
+    def compiled(self) -> tuple[Callable[..., None], tuple[NDArray, NDArray]]:
+        """Loop in O(K) a step."""
+        from knockoffs.sampling.conjugates.markov_chain_kernels import sample_jump_chain
+
+        return sample_jump_chain, (self.alpha, self.jump)
 
 
 def as_probabilities(name: str, table: NDArray) -> NDArray:
@@ -275,17 +296,20 @@ def as_probabilities(name: str, table: NDArray) -> NDArray:
 
 def encode_states(u: NDArray, K: int, *, missing: bool = False, flagged: bool = False, name: str = "state") -> NDArray:
     """Write states as small integers; K where missing, if allowed: NaN, and if ``flagged`` negative numbers and 9."""
-    from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
-
     u = np.asarray(u)
     if u.ndim != 2:
         raise InputError(f"{name}s have shape {u.shape}: expected one row a sample and one column a site.")
     if u.dtype.kind not in "biuf":
         raise InputError(f"{name}s have dtype {u.dtype}: expected the numbers 0, ..., {K - 1}.")
-    codes = np.empty(u.shape, np.uint8 if K < 256 else np.int32)
-    place = kernels.encode(u, K, K if missing else -1, flagged, codes)
-    if place >= 0:
-        row, site = divmod(place, u.shape[1])
+    with np.errstate(invalid="ignore"):
+        codes = u.astype(np.uint8 if K < 256 else np.int32)
+    known = (codes == u) & (codes < K)
+    if missing and not known.all():
+        gone = ~known & (np.isnan(u) | (flagged & ((u < 0) | (u == 9))))
+        codes[gone] = K
+        known |= gone
+    if not known.all():
+        row, site = np.argwhere(~known)[0]
         raise InputError(f"row {row}, site {site}: {u[row, site]} is not a known {name}; known are 0, ..., {K - 1}.")
     return codes
 

@@ -49,55 +49,6 @@ def draw_uniforms(state: NDArray, uniform: NDArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def encode(values: NDArray, n_codes: int, missing: int, flagged: bool, codes: NDArray) -> int:
-    """Write 0, ..., n_codes - 1 as small integers; returns the first value that is none, as row * T + site, or -1.
-
-    NaN and, where ``flagged`` says so, negative numbers and 9 become ``missing``; with missing = -1 they are refused.
-    """
-    n, T = values.shape
-    for i in range(n):
-        for j in range(T):
-            value = values[i, j]
-            if value >= 0 and value < n_codes:
-                code = int(value)
-                if code != value:
-                    return i * T + j
-                codes[i, j] = code
-            elif missing >= 0 and (value != value or (flagged and (value < 0 or value == 9))):
-                codes[i, j] = missing
-            else:
-                return i * T + j
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def find_impossible(u: NDArray, initial: NDArray, transitions: NDArray) -> int:
-    """First place where a row takes a step of probability zero, as row * T + site, or -1."""
-    n, T = u.shape
-    for i in range(n):
-        if initial[u[i, 0]] <= 0.0:
-            return i * T
-        for j in range(1, T):
-            if transitions[j - 1, u[i, j - 1], u[i, j]] <= 0.0:
-                return i * T + j
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def find_impossible_jump(u: NDArray, alpha: NDArray, jump: NDArray) -> int:
-    """Find it for a chain that stays or jumps."""
-    n, T = u.shape
-    for i in range(n):
-        if alpha[0, u[i, 0]] <= 0.0:
-            return i * T
-        for j in range(1, T):
-            stays = u[i, j] == u[i, j - 1] and jump[j - 1] < 1.0
-            if not stays and jump[j - 1] * alpha[j, u[i, j]] <= 0.0:
-                return i * T + j
-    return -1
-
-
-@njit(cache=True, nogil=True)
 def load_block(values: NDArray, start: int, block: NDArray) -> int:
     """Rows start, start + 1, ... as (T, LANES); places beyond the last row repeat it. Returns the rows in use."""
     rows = min(LANES, len(values) - start)
