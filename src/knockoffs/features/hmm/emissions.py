@@ -20,20 +20,13 @@ BLOCK_BYTES = 1 << 26  # likelihoods held at once where every cell has its own
 
 @dataclass(frozen=True)
 class DiscreteEmissions:
-    """Symbols: ``table[j, k, m]`` is P(X_j = symbol m | H_j = k), shape (p, K, M).
+    """Symbols: ``table[j, k, m]`` is P(X_j = symbol m | H_j = k), shape (p, K, M)."""
 
-    Parameters
-    ----------
-    table : array, shape (p, K, M)
-    symbols : array, shape (M,), optional
-        The value of X that each symbol is, any numbers at all, in rising order; 0, ..., M - 1 if left out.
-    genotypes : bool
-        Whether negative numbers and 9 are missing cells, as in files of genotypes. A missing cell is else NaN, and a
-        negative number a symbol or an error.
-    """
-
-    table: NDArray
+    table: NDArray  # shape (p, K, M)
+    # shape (M,): the value of X that each symbol is, any numbers at all, in rising order; 0, ..., M - 1 if left out
     symbols: NDArray | None = None
+    # whether negative numbers and 9 are missing cells, as in files of genotypes. A missing cell is else NaN, and a
+    # negative number a symbol or an error.
     genotypes: bool = False
 
     def __post_init__(self) -> None:

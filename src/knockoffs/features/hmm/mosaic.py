@@ -107,15 +107,9 @@ def join_mosaics(parts: Sequence[Mosaic]) -> Mosaic:
 
 @dataclass(frozen=True)
 class MosaicFeatures(ABC):
-    """P^X of haplotypes or genotypes: one or two hidden chains that stay or jump, and X below them.
+    """P^X of haplotypes or genotypes: one or two hidden chains that stay or jump, and X below them."""
 
-    Parameters
-    ----------
-    mosaic : Mosaic
-        Of one haplotype.
-    """
-
-    mosaic: Mosaic
+    mosaic: Mosaic  # of one haplotype
     groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
     fills_missing: ClassVar[bool] = True
     chains: ClassVar[tuple[str, ...]]  # names of the hidden nodes

@@ -27,22 +27,12 @@ STEEPEST = 3.0  # largest growth rate of a tail: e^3 for each unit of L
 
 
 class LatentCells(NamedTuple):
-    """Constraints on the latent coordinates, one row for each row of X; each array has shape (n, n_coordinates).
+    """Constraints on the latent coordinates, one row for each row of X; each array has shape (n, n_coordinates)."""
 
-    Parameters
-    ----------
-    status : array of int8
-        POINT: L is known. FREE: the cell is missing. INTERVAL: low < L <= high.
-    low, high : array
-        Bounds where the status is INTERVAL, infinite elsewhere.
-    start : array
-        The point, or the mean of the coordinate given its own cell alone: a value inside the constraints.
-    """
-
-    status: NDArray[np.int8]
-    low: NDArray
+    status: NDArray[np.int8]  # POINT: L is known. FREE: the cell is missing. INTERVAL: low < L <= high.
+    low: NDArray  # bounds where the status is INTERVAL, infinite elsewhere
     high: NDArray
-    start: NDArray
+    start: NDArray  # the point, or the mean of the coordinate given its own cell alone: a value inside the constraints
 
     def rows(self, which: NDArray | slice) -> LatentCells:
         """Take some of the rows."""
@@ -133,14 +123,9 @@ class Affine:
 
 @dataclass(frozen=True)
 class Rounded(Affine):
-    """X = the value seen next to centre + scale L: numbers with ties, in their own units.
+    """X = the value seen next to centre + scale L: numbers with ties, in their own units."""
 
-    Parameters
-    ----------
-    values : array, shape (m,)
-        Values seen, in increasing order; every knockoff is one of them.
-    """
-
+    # shape (m,): values seen, in increasing order; every knockoff is one of them
     values: NDArray = field(default_factory=lambda: np.zeros(1))
 
     def write(self, l: NDArray) -> NDArray:  # noqa: E741
@@ -158,18 +143,10 @@ class Rounded(Affine):
 
 @dataclass(frozen=True)
 class Steps:
-    """X = values_m where cuts_m < L <= cuts_{m+1}: counts, ordered labels, 0/1, rounded numbers.
+    """X = values_m where cuts_m < L <= cuts_{m+1}: counts, ordered labels, 0/1, rounded numbers."""
 
-    Parameters
-    ----------
-    values : array, shape (m,)
-        Values seen, in increasing order; every knockoff is one of them.
-    cuts : array, shape (m + 1,)
-        From -inf to inf, at the standard normal quantiles of the cumulated shares.
-    """
-
-    values: NDArray
-    cuts: NDArray
+    values: NDArray  # shape (m,): values seen, in increasing order; every knockoff is one of them
+    cuts: NDArray  # shape (m + 1,): from -inf to inf, at the standard normal quantiles of the cumulated shares
     n_coordinates = 1
 
     @cached_property
@@ -203,24 +180,15 @@ class Curve:
 
     Beyond the last knot g(l) = x_last + slope (exp(rate t) - 1) / rate, t = l - l_last (linear at rate 0), and the
     same mirrored below the first.
-
-    Parameters
-    ----------
-    l, x : array, shape (m,)
-        Knots, both non-decreasing. A step is a pair of knots with the same x, a jump beside it one with neighbouring l.
-    atoms : array, shape (a,)
-        Values of the steps, in increasing order.
-    low, high : array, shape (a,)
-        Interval of L of each atom.
-    tails : ((float, float), (float, float))
-        Slope and rate of the lower and of the upper tail; slope 0 where an atom ends the column.
     """
 
+    # knots, shape (m,), both non-decreasing: a step is a pair with the same x, a jump beside it one with neighbouring l
     l: NDArray  # noqa: E741
     x: NDArray
-    atoms: NDArray
-    low: NDArray
-    high: NDArray
+    atoms: NDArray  # shape (a,): values of the steps, in increasing order
+    low: NDArray  # shape (a,): interval of L of each atom
+    high: NDArray  # shape (a,)
+    # slope and rate of the lower and of the upper tail; slope 0 where an atom ends the column
     tails: tuple[tuple[float, float], tuple[float, float]]
     n_coordinates = 1
 
@@ -416,19 +384,11 @@ def write_values(margins: Sequence[ColumnMap], L: NDArray) -> NDArray:
 
 
 class Coordinates(NamedTuple):
-    """Which coordinates belong to which column.
+    """Which coordinates belong to which column."""
 
-    Parameters
-    ----------
-    column_of : array of int, shape (D,)
-        Column of each coordinate.
-    first, last : array of int, shape (D,)
-        Range of the coordinates of the same column.
-    """
-
-    column_of: NDArray[np.intp]
-    first: NDArray[np.intp]
-    last: NDArray[np.intp]
+    column_of: NDArray[np.intp]  # shape (D,): column of each coordinate
+    first: NDArray[np.intp]  # shape (D,): range of the coordinates of the same column
+    last: NDArray[np.intp]  # shape (D,)
 
     @property
     def blocks(self) -> list[tuple[int, int]]:

@@ -54,29 +54,15 @@ THIN = 5  # sweeps between two draws of a conditional
 
 @dataclass(frozen=True)
 class LatentFeatures:
-    """P^X of X_j = g_j(L_j), where L given K = k is N(mean_k, S_k).
+    """P^X of X_j = g_j(L_j), where L given K = k is N(mean_k, S_k)."""
 
-    Parameters
-    ----------
-    margins : tuple of ColumnMap
-        g_j of each column.
-    mixture : MixtureFeatures
-        Law of (K, L) over the latent coordinates, with the matrices D of its knockoffs.
-    feature_of : array of int, shape (n_columns,)
-    kinds : tuple of str
-        "continuous", "count", "ordinal", "binary" or "nominal", for each column.
-    criterion : dict
-        Criterion for each number of classes tried; empty for given parameters.
-    notes : tuple of str
-        What was decided in the fit.
-    """
-
-    margins: tuple[ColumnMap, ...]
-    mixture: MixtureFeatures
-    feature_of: NDArray[np.intp]
-    kinds: tuple[str, ...]
+    margins: tuple[ColumnMap, ...]  # g_j of each column
+    mixture: MixtureFeatures  # law of (K, L) over the latent coordinates, with the matrices D of its knockoffs
+    feature_of: NDArray[np.intp]  # shape (n_columns,)
+    kinds: tuple[str, ...]  # "continuous", "count", "ordinal", "binary" or "nominal", for each column
+    # criterion for each number of classes tried; empty for given parameters
     criterion: dict[int, float] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was decided in the fit
 
     fills_missing: ClassVar[bool] = True  # cells that are NaN are drawn, given the others of their row
 

@@ -27,23 +27,13 @@ class Nominal:
     """X = codes[a] where low[a] < L <= high[a] in every coordinate.
 
     The coordinates are pooled independent standard normals; what is learned is their covariance with the other columns.
-
-    Parameters
-    ----------
-    codes : array, shape (m,)
-        Codes of the levels seen.
-    shares : array, shape (m,)
-    tree : tuple
-        How the boxes cut the space in two, again and again.
-    low, high : array, shape (m, n_coordinates)
-        The boxes. By them the levels have their shares.
     """
 
-    codes: NDArray
-    shares: NDArray
-    tree: Tree
-    low: NDArray
-    high: NDArray
+    codes: NDArray  # shape (m,): codes of the levels seen
+    shares: NDArray  # shape (m,)
+    tree: Tree  # how the boxes cut the space in two, again and again
+    low: NDArray  # shape (m, n_coordinates): the boxes. By them the levels have their shares.
+    high: NDArray  # shape (m, n_coordinates)
 
     @property
     def n_coordinates(self) -> int:

@@ -22,18 +22,10 @@ RIDGE = 1e-6  # of the common correlations, which are inverted
 
 
 class Shrinkage(NamedTuple):
-    """How far correlations are shrunk: 0 not at all, 1 all the way.
+    """How far correlations are shrunk: 0 not at all, 1 all the way."""
 
-    Parameters
-    ----------
-    common : float
-        The correlations that the classes have in common, towards none.
-    own : tuple of float
-        Those of each class, towards the common ones.
-    """
-
-    common: float
-    own: tuple[float, ...]
+    common: float  # the correlations that the classes have in common, towards none
+    own: tuple[float, ...]  # those of each class, towards the common ones
 
     def __str__(self) -> str:
         said = [f"correlations shrunk by {self.common:.2g}"] if self.common > 0 else []
@@ -117,24 +109,14 @@ def shrink_mixture(Z: NDArray, mixture: Mixture) -> Mixture:
 
 
 class ClassChoice(NamedTuple):
-    """What held-out rows chose.
+    """What held-out rows chose."""
 
-    Parameters
-    ----------
-    affine : bool
-        Whether smooth columns are in their own units.
-    mixture : Mixture
-        The classes, over the coordinates in these units.
-    values : dict
-        Minus twice the held-out log density of all rows, for each number of classes tried; empty where no choice of
-        the number was given.
-    gain : float
-        Held-out log density of a row that these units gain over the others; NaN where there are no smooth columns.
-    """
-
-    affine: bool
-    mixture: Mixture
+    affine: bool  # whether smooth columns are in their own units
+    mixture: Mixture  # the classes, over the coordinates in these units
+    # minus twice the held-out log density of all rows, for each number of classes tried; empty where no choice of the
+    # number was given
     values: dict[int, float]
+    # held-out log density of a row that these units gain over the others; NaN where there are no smooth columns
     gain: float
 
 

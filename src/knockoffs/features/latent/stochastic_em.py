@@ -22,17 +22,11 @@ FLOOR = 1e-6  # smallest eigenvalue of a latent correlation matrix; columns near
 
 
 class Frame(NamedTuple):
-    """What the margins fix about L.
-
-    Parameters
-    ----------
-    layout : Coordinates
-    unit : array of bool, shape (D,)
-        Coordinates known by intervals only, whose pooled mean and variance the margin fixes at 0 and 1. Those of one
-        label are independent, in every class.
-    """
+    """What the margins fix about L."""
 
     layout: Coordinates
+    # shape (D,): coordinates known by intervals only, whose pooled mean and variance the margin fixes at 0 and 1. Those
+    # of one label are independent, in every class.
     unit: NDArray[np.bool_]
 
     @property
