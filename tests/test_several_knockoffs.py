@@ -42,7 +42,7 @@ class Shuffled:
 
     feature_of = np.arange(6)
 
-    def sample_several(self, X, m, rng):
+    def sample(self, X, rng, m):
         return draw_pair(self.sampler, X, rng, m).permute(self.place)
 
 

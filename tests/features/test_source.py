@@ -104,7 +104,7 @@ def test_constant_columns_stay_beside_the_law(name):
     with pytest.warns(KnockoffWarning, match="column 'x0' is constant: its own knockoff"):
         found = source(source.read(X).with_groups({"pair": ["x0", "x2"], "other": ["x1"]}), rng=rng)
     assert found.sampler.feature_of.tolist() == [0, 1, 0]
-    for pair in (found.sampler.sample(X, rng), found.sampler.sample_several(X, 2, rng)):
+    for pair in (found.sampler.sample(X, rng), found.sampler.sample(X, rng, 2)):
         assert (pair.X == X).all()
         for knockoff in pair.parts[1:]:
             assert (knockoff[:, 0] == 3).all() and (knockoff[:, 1:] != X[:, 1:]).all()

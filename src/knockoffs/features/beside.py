@@ -39,11 +39,7 @@ class BesideOthers:
         """Return itself."""
         return self
 
-    def sample(self, X: NDArray, rng: Generator) -> Pair:
-        """X, completed where the law can, beside knockoffs."""
-        return self.sample_several(X, 1, rng)
-
-    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
+    def sample(self, X: NDArray, rng: Generator, m: int = 1) -> Pair:
         """X, completed where the law can, beside m knockoffs."""
         parts = [X.astype(float) for _ in range(m + 1)]
         for whole, part in zip(parts, draw_pair(self.sampler, X[:, self.columns], rng, m).parts, strict=True):

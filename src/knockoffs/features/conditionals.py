@@ -28,13 +28,8 @@ class Conditionals:
 
         With P the precision matrix of component k, X_G given the others and k is Gaussian with covariance P_GG^-1 and
         mean m_G = mean_G - P_GG^-1 P_GR (x_R - mean_R), R the others; and P(k, x_R) = P(k, m_G, x_R) / P(m_G | x_R, k).
-
-        Returns
-        -------
-        weights : array, shape (n, l)
-        means : array, shape (n, l, c)
-        factors : array, shape (l, c, c)
-            F_k F_k^T is the covariance in component k.
+        Returned are the weights, shape (n, l), the means, shape (n, l, c), and factors F_k of the covariances, shape
+        (l, c, c).
         """
         c, n = len(columns), len(self.X)
         means, log_rest = np.empty((n, len(self.laws), c)), np.zeros((n, len(self.laws)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features.conditionals import Conditionals
 from knockoffs.features.covariance import Estimate, shrink_covariance
+from knockoffs.features.family import kept_per_how
 from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.low_rank import LowRankLaw
@@ -83,28 +83,21 @@ class MixtureFeatures:
         """Draws of X_j given the other columns, shape (n_draws, n)."""
         if not 0 <= j < X.shape[1]:
             raise InputError(f"j={j}: X has columns 0 to {X.shape[1] - 1}.")
-        return self.conditional_together(np.array([j]), X, rng, n_draws)[..., 0]
-
-    def conditional_together(self, columns: NDArray[np.intp], X: NDArray, rng: Generator, n_draws: int) -> NDArray:
-        """Draws of several columns given the others, shape (n_draws, n, n_columns)."""
-        return self.resampler(X, rng).given_others(columns)(rng, n_draws)
+        return self.resampler(X, rng).given_others(np.array([j]))(rng, n_draws)[..., 0]
 
     def resampler(self, X: NDArray, rng: Generator) -> Conditionals:
         """Draws of columns given the others for conditional tests, each law computed once."""
         return Conditionals(self.laws, np.asarray(X, dtype=float), np.asarray(self.weights))
 
+    @kept_per_how
     def as_network(self) -> BayesianNetwork:
         """K -> X: K keeps its value, X moves by the Gaussian conjugate of its component; X alone without K."""
-        return self._network
-
-    @cached_property
-    def _network(self) -> BayesianNetwork:
         nodes = [Node("K", (), Identity())] if self.hidden else []
         parent = "K" if self.hidden else None
         conjugate = Gaussian(self.laws, component=parent)
         nodes.append(Node("X", (parent,) if parent else (), conjugate, columns=range(self.n_columns)))
         sample_hidden = self._sample_component if self.hidden else None
-        return BayesianNetwork(tuple(nodes), sample_hidden, self.feature_of, checked=True)
+        return BayesianNetwork(tuple(nodes), sample_hidden, self.feature_of)
 
     def _sample_component(self, X: NDArray, rng: Generator) -> dict[str, NDArray]:
         """K ~ P(K | X) for each row."""

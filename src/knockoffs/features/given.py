@@ -32,7 +32,7 @@ class GivenModel:
         table = replace(table, ordered=True) if in_order(self.model) else table
         check_takes(table, ("labels", "missing") if fills_cells(self.model) else ("labels",), argument)
         from knockoffs.features.network import DiscreteNetwork
-        from knockoffs.features.network.columns import code_by_state
+        from knockoffs.features.network.model import code_by_state
 
         if not isinstance(self.model, DiscreteNetwork):
             return table
@@ -44,7 +44,7 @@ class GivenModel:
             again = partial(self, rng=rng, n_jobs=n_jobs)
             return settled(fit_beside(again, table, table.covariate_columns, COVARIATES))
         from knockoffs.features.network import DiscreteNetwork
-        from knockoffs.features.network.columns import observe_columns
+        from knockoffs.features.network.model import observe_columns
 
         model: FeatureModel = self.model
         if isinstance(model, DiscreteNetwork):

@@ -44,11 +44,7 @@ class KeptPair:
         """Feature of each column."""
         return self.pair.feature_of
 
-    def sample(self, X: NDArray, rng: Generator) -> Pair:
-        """Give the pair."""
-        return self.pair
-
-    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
+    def sample(self, X: NDArray, rng: Generator, m: int = 1) -> Pair:
         """Give the pair, which has m knockoffs of each feature."""
         return self.pair
 
