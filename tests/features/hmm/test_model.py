@@ -41,7 +41,7 @@ def test_short_segments_change_nothing():
     draws = []
     for segment in (2, 3, 5, 22, 23, 40):
         H = np.empty(X.shape, np.uint8)
-        forward_backward.sample_states(X, model.initial, model.transitions, likelihood, key, 0, segment, H)
+        forward_backward.sample_states(X, model.initial[None], model.transitions, likelihood, key, 0, segment, H)
         draws.append(H)
     assert all((H == draws[0]).all() for H in draws)
 

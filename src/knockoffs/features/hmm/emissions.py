@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.sampling.categorical import sample_weights
 from knockoffs.sampling.conjugates.markov_chain import as_probabilities, draw_key, encode_states, over_rows
+from knockoffs.sampling.factors import log
 from knockoffs.sampling.network import BayesianNetwork, Blanket
 
 BLOCK_BYTES = 1 << 26  # likelihoods held at once where every cell has its own
@@ -85,10 +86,6 @@ class DiscreteEmissions:
         """First row, codes and likelihood of the codes, a block at a time: here all rows at once."""
         yield 0, self.encode(X), self._likelihood
 
-    def skip(self, rows: NDArray[np.intp], codes: NDArray, likelihood: NDArray) -> None:
-        """Take all cells of some rows of a block for missing."""
-        codes[rows] = self.table.shape[2]
-
     @cached_property
     def _spreads(self) -> NDArray:
         """Largest difference of log likelihoods between two states that can emit a symbol, shape (p, M + 1)."""
@@ -118,13 +115,11 @@ class DiscreteEmissions:
 
     def log_likelihood(self, X: NDArray) -> NDArray:
         """Log P(X_j | H_j = k) of every cell, shape (p, n, K), 0 where missing."""
-        with np.errstate(divide="ignore"):
-            return np.log(self._likelihood)[np.arange(X.shape[1])[:, None], self.encode(X).T]
+        return log(self._likelihood)[np.arange(X.shape[1])[:, None], self.encode(X).T]
 
     def log_prob(self, X: NDArray, H: NDArray) -> NDArray:
         """Log P(X_j | H_j) of every cell, 0 where missing, shape (n, p)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self._likelihood[np.arange(X.shape[1]), self.encode(X), H])
+        return log(self._likelihood[np.arange(X.shape[1]), self.encode(X), H])
 
 
 @dataclass(frozen=True)
@@ -173,10 +168,6 @@ class GaussianEmissions:
             log_likelihood -= log_likelihood.max(axis=2, keepdims=True)  # an outlier must not underflow in every state
             codes = np.tile(np.arange(len(rows), dtype=np.int32)[:, None], (1, p))
             yield start, codes, np.exp(log_likelihood)
-
-    def skip(self, rows: NDArray[np.intp], codes: NDArray, likelihood: NDArray) -> None:
-        """Take all cells of some rows of a block for missing."""
-        likelihood[:, rows] = 1.0
 
     def spread(self, X: NDArray) -> NDArray:
         """Largest difference of log likelihoods between two states, added up over the sites, shape (n,)."""
@@ -246,8 +237,7 @@ class GenotypeEmissions:
         sites = np.arange(X.shape[1])
         a, b = self.theta[sites, A], self.theta[sites, B]
         table = np.stack([(1 - a) * (1 - b), a * (1 - b) + (1 - a) * b, a * b, np.ones_like(a)], axis=2)
-        with np.errstate(divide="ignore"):
-            return np.log(np.take_along_axis(table, self.encode(X).astype(np.intp)[..., None], axis=2)[..., 0])
+        return log(np.take_along_axis(table, self.encode(X).astype(np.intp)[..., None], axis=2)[..., 0])
 
 
 @dataclass(frozen=True)

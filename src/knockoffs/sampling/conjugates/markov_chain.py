@@ -15,7 +15,7 @@ of a chain, filtered forward and drawn backward.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.categorical import check_probabilities
+from knockoffs.sampling.factors import log
 from knockoffs.sampling.network import Blanket
 from knockoffs.sampling.pair import check_features
 
@@ -55,64 +56,42 @@ class Chain(ABC):
         """Law of the state after step j (from 0) from that before it, shape (n, K); other axes stay as they are."""
 
     @abstractmethod
-    def leave(self, j: int, state: NDArray) -> NDArray:
-        """P(. | state before step j), shape (n, K)."""
-
-    @abstractmethod
-    def arrive(self, j: int, state: NDArray) -> NDArray:
-        """P(state after step j | .), shape (n, K)."""
-
-    @abstractmethod
     def step(self, j: int, before: NDArray, after: NDArray) -> NDArray:
-        """P(state after step j | state before it), shape (n,)."""
+        """P(state after step j | state before it), in the shape that the two have together."""
 
     @abstractmethod
-    def compiled(self) -> tuple[Callable[..., None], tuple[NDArray, NDArray]]:
+    def compiled(self) -> tuple[Callable[..., int], tuple[NDArray, NDArray]]:
         """Loop that draws, and the arrays of the law that it takes."""
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde for every row of u, shape (n, T), states written 0, ..., K - 1."""
         draw, law = self.compiled()
-        states = self.states(u)
+        states = self._encode(u)
         u_tilde, key = np.empty_like(states), draw_key(rng)
 
         def work(rows: slice) -> None:
-            draw(states[rows], *law, key, u_tilde[rows], rows.start)
+            place = draw(states[rows], *law, key, u_tilde[rows], rows.start)
+            if place >= 0:
+                row, step = divmod(place, self.n_steps)
+                raise InputError(
+                    f"row {rows.start + row} has probability zero under the chain, first at step {step}: its law does "
+                    "not fit."
+                )
 
         over_rows(work, len(states), self.n_jobs)
         return u_tilde.astype(u.dtype, copy=False)
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
         """Log P(u), shape (n,)."""
-        total = np.zeros(len(u))
-        with np.errstate(divide="ignore"):
-            for probability in self._steps(self._encode(u)):
-                total += np.log(probability)
+        u = self._encode(u)
+        total = log(self.start[u[:, 0]])
+        for j in range(self.n_steps - 1):
+            total += log(self.step(j, u[:, j], u[:, j + 1]))
         return total
 
     def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
         """Log Q(u_tilde | u), shape (n,)."""
         return self.log_pairs(u_tilde, u, np.arange(self.n_steps))
-
-    def states(self, u: NDArray) -> NDArray:
-        """States of the rows of u as small integers; a row that the chain cannot take is refused."""
-        states = self._encode(u)
-        possible = np.ones(len(states), dtype=bool)
-        for probability in self._steps(states):
-            possible &= probability > 0
-        if not possible.all():
-            row = int(np.argmin(possible))
-            step = next(j for j, p in enumerate(self._steps(states[row : row + 1])) if p <= 0)
-            raise InputError(
-                f"row {row} has probability zero under the chain, first at step {step}: its law does not fit."
-            )
-        return states
-
-    def _steps(self, u: NDArray) -> Iterator[NDArray]:
-        """Probability of each step of the rows, shape (n,), given the step before it."""
-        yield self.start[u[:, 0]]
-        for j in range(self.n_steps - 1):
-            yield self.step(j, u[:, j], u[:, j + 1])
 
     def _encode(self, u: NDArray) -> NDArray:
         if np.ndim(u) != 2 or np.shape(u)[1] != self.n_steps:
@@ -146,7 +125,7 @@ class Chain(ABC):
 
     def _walk(self, u: NDArray, begins: NDArray[np.intp], visit: Callable[[int, NDArray], NDArray]) -> NDArray:
         """Go along the groups; ``visit(j, weights)`` gets the weights of u_tilde_j, (n, K), and returns u_tilde_j."""
-        new = np.empty_like(u)
+        new, every = np.empty_like(u), np.arange(len(self.start))
         w = np.broadcast_to(self.start, (len(u), len(self.start)))
         for begin, end in zip(begins, [*begins[1:], self.n_steps], strict=True):
             laws = [w]
@@ -154,12 +133,12 @@ class Chain(ABC):
                 laws.append(_rescale(self.forward(j, laws[-1])))
             for j in range(end - 1, begin - 1, -1):
                 ahead = u[:, end] if j == end - 1 and end < self.n_steps else new[:, j + 1] if j < end - 1 else None
-                weights = laws[j - begin] if ahead is None else laws[j - begin] * self.arrive(j, ahead)
+                weights = laws[j - begin] if ahead is None else laws[j - begin] * self.step(j, every, ahead[:, None])
                 new[:, j] = visit(j, weights)
             if end < self.n_steps:
                 j = end - 1
                 N = self.forward(j, laws[-1])  # of the pair's first member, summed over the group
-                both = self.leave(j, u[:, j]) * self.leave(j, new[:, j])
+                both = self.step(j, u[:, j, None], every) * self.step(j, new[:, j, None], every)
                 w = _rescale(np.divide(both, N, out=np.zeros_like(N), where=N > 0))
         return new
 
@@ -211,23 +190,15 @@ class MarkovChain(Chain):
         """Law @ P_j, along one axis."""
         return np.moveaxis(np.moveaxis(law, axis, -1) @ self.transitions[j], -1, axis)
 
-    def leave(self, j: int, state: NDArray) -> NDArray:
-        """Rows of P_j."""
-        return self.transitions[j][state]
-
-    def arrive(self, j: int, state: NDArray) -> NDArray:
-        """Columns of P_j."""
-        return self.transitions[j][:, state].T
-
     def step(self, j: int, before: NDArray, after: NDArray) -> NDArray:
         """Entries of P_j."""
         return self.transitions[j][before, after]
 
-    def compiled(self) -> tuple[Callable[..., None], tuple[NDArray, NDArray]]:
+    def compiled(self) -> tuple[Callable[..., int], tuple[NDArray, NDArray]]:
         """Loop over any transition matrices."""
         from knockoffs.sampling.conjugates.markov_chain_kernels import sample_chain
 
-        return sample_chain, (self.initial, self.transitions)
+        return sample_chain, (self.initial[None], self.transitions)
 
 
 @dataclass(frozen=True)
@@ -267,21 +238,11 @@ class JumpChain(Chain):
         landed = self.alpha[j + 1].reshape([-1 if i == axis else 1 for i in range(law.ndim)])
         return (1 - self.jump[j]) * law + self.jump[j] * landed * law.sum(axis=axis, keepdims=True)
 
-    def leave(self, j: int, state: NDArray) -> NDArray:
-        """Rows of P_j."""
-        jump, alpha = self.jump[j], self.alpha[j + 1]
-        return jump * alpha + (1 - jump) * (np.arange(len(alpha)) == state[:, None])
-
-    def arrive(self, j: int, state: NDArray) -> NDArray:
-        """Columns of P_j."""
-        jump, alpha = self.jump[j], self.alpha[j + 1]
-        return jump * alpha[state][:, None] + (1 - jump) * (np.arange(len(alpha)) == state[:, None])
-
     def step(self, j: int, before: NDArray, after: NDArray) -> NDArray:
         """Entries of P_j."""
         return self.jump[j] * self.alpha[j + 1][after] + (1 - self.jump[j]) * (before == after)
 
-    def compiled(self) -> tuple[Callable[..., None], tuple[NDArray, NDArray]]:
+    def compiled(self) -> tuple[Callable[..., int], tuple[NDArray, NDArray]]:
         """Loop in O(K) a step."""
         from knockoffs.sampling.conjugates.markov_chain_kernels import sample_jump_chain
 
@@ -301,13 +262,15 @@ def encode_states(u: NDArray, K: int, *, missing: bool = False, flagged: bool = 
         raise InputError(f"{name}s have shape {u.shape}: expected one row a sample and one column a site.")
     if u.dtype.kind not in "biuf":
         raise InputError(f"{name}s have dtype {u.dtype}: expected the numbers 0, ..., {K - 1}.")
+    kind = np.dtype(np.uint8 if K < 256 else np.int32)
     with np.errstate(invalid="ignore"):
-        codes = u.astype(np.uint8 if K < 256 else np.int32)
-    known = (codes == u) & (codes < K)
+        codes = u.astype(kind, copy=False)
+    known: NDArray[np.bool_] = np.less(codes, K)
+    if u.dtype != kind:
+        known &= codes == u
     if missing and not known.all():
         gone = ~known & (np.isnan(u) | (flagged & ((u < 0) | (u == 9))))
-        codes[gone] = K
-        known |= gone
+        codes, known = np.where(gone, kind.type(K), codes), known | gone
     if not known.all():
         row, site = np.argwhere(~known)[0]
         raise InputError(f"row {row}, site {site}: {u[row, site]} is not a known {name}; known are 0, ..., {K - 1}.")
@@ -364,7 +327,10 @@ class GroupedChain:
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde for every row of u, shape (n, T)."""
-        states = self.chain.states(u)
+        states = encode_states(u, len(self.chain.start))
+        impossible = np.flatnonzero(np.isneginf(self.log_conditional(u, blanket)))
+        if impossible.size:
+            raise InputError(f"row {impossible[0]} has probability zero under the chain: its law does not fit.")
         return self.chain.sample_pairs(states, self.begins, rng.random(states.shape)).astype(u.dtype)
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
