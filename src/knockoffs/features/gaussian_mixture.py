@@ -19,7 +19,7 @@ from knockoffs.features.gaussian import (
     gaussian_law,
     in_units,
 )
-from knockoffs.features.mixture_path import N_STARTS, search_mixture
+from knockoffs.features.mixture_path import N_STARTS, numbers_to_try, search_mixture
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, check_covariance
 from knockoffs.sampling.pair import check_features
 
@@ -111,7 +111,10 @@ def fit_gaussian_mixture(
     owners = check_features(feature_of, X.shape[1])
     table = free_columns(X, names=names)
     Z = table.Z
-    candidates = _candidates(n_components, *Z.shape)
+    if n_components is None:
+        most = max(len(Z) // (2 * (Z.shape[1] + 1)), 1)  # rows of its own: at least twice its dimension
+        n_components = [k for k in N_COMPONENTS if k <= most]
+    candidates = numbers_to_try("n_components", n_components, len(Z))
     em, values = search_mixture(Z, candidates, criterion=criterion, rng=rng, n_jobs=n_jobs, n_starts=n_starts)
     if (place := collapsed(em)) is not None:
         raise ColumnsError(
@@ -132,19 +135,6 @@ def fit_gaussian_mixture(
     intensities = tuple(estimate.intensity for estimate in moments)
     chosen_by = criterion if values else ""
     return MixtureFeatures(weights, laws, owners, values, chosen_by, float(len(X)), intensities)
-
-
-def _candidates(n_components: int | Iterable[int] | None, n: int, d: int) -> list[int]:
-    if n_components is None:
-        most = max(n // (2 * (d + 1)), 1)  # a component needs rows of its own: at least twice its dimension
-        return [k for k in N_COMPONENTS if k <= most]
-    listed: Sequence[int] = [n_components] if isinstance(n_components, int | np.integer) else list(n_components)
-    for k in listed:
-        if not isinstance(k, int | np.integer) or k < 1 or k > n:
-            raise InputError(f"n_components={k!r}: expected whole numbers between 1 and the number of rows, {n}.")
-    if not listed:
-        raise InputError("n_components is empty: give a number or a range, for instance range(1, 11).")
-    return sorted({int(k) for k in listed})
 
 
 def _shrunk_components(Z: NDArray, em: Mixture) -> tuple[NDArray, list[Estimate]]:

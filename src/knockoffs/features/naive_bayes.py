@@ -24,6 +24,7 @@ from knockoffs.features.class_conditional import (
     take_columns,
 )
 from knockoffs.features.family import kept_per_how
+from knockoffs.features.mixture_path import numbers_to_try
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 from knockoffs.sampling.categorical import check_probabilities, normalise_log_weights, sample_categorical
@@ -90,18 +91,6 @@ class NaiveBayes:
             tables = len(group.columns) if isinstance(group, CategoricalColumn) else 0
             free.append(sum(array.size for array in group.parameters) - tables * group.n_classes)
         return sum(free)
-
-    def score(self, X: NDArray) -> float:
-        """Mean log-likelihood of the rows."""
-        return float(normalise_log_weights(self.log_weights(X))[1].mean())
-
-    def aic(self, X: NDArray) -> float:
-        """Akaike's criterion on X: smaller is better."""
-        return 2 * self.n_parameters - 2 * len(X) * self.score(X)
-
-    def bic(self, X: NDArray) -> float:
-        """Schwarz's criterion on X: smaller is better."""
-        return float(np.log(len(X))) * self.n_parameters - 2 * len(X) * self.score(X)
 
     def log_weights(self, X: NDArray) -> NDArray:
         """Log P(K = k) + log P(x | K = k), shape (n, n_classes)."""
@@ -210,25 +199,24 @@ def fit_naive_bayes(
     codes = X.copy()
     for j, support in known.items():
         codes[:, j] = place_values(support, X[:, j]) if isinstance(support, np.ndarray) else X[:, j] / support
-    numbers = [n_classes] if isinstance(n_classes, int | np.integer) else list(n_classes)
-    if not numbers or min(numbers) < 1 or max(numbers) > len(X):
-        raise InputError(f"n_classes={n_classes!r}: expected numbers from 1 to the number of rows, {len(X)}.")
+    numbers = numbers_to_try("n_classes", n_classes, len(X))
     if n_starts < 1 or pseudo_count < 0:
         raise InputError(f"n_starts={n_starts} must be at least 1 and pseudo_count={pseudo_count:g} not negative.")
     inner, outer = (n_jobs, None) if len(numbers) == 1 else (None, n_jobs)  # the starts run together, or the numbers do
 
-    def fit(k: int, stream: Generator) -> NaiveBayes:
+    def fit(k: int, stream: Generator) -> tuple[NaiveBayes, float]:
         starts = stream.spawn(n_starts if k > 1 else 1)
         work = (delayed(_em)(codes, groups, k, start, pseudo_count, max_iter, tol) for start in starts)
-        model, _, converged = max(parallel_map(work, inner), key=lambda one: one[1])
+        model, log_likelihood, converged = max(parallel_map(work, inner), key=lambda one: one[1])
         if not converged:
             text = f"EM of {k} classes did not converge in {max_iter} steps: raise max_iter."
             warnings.warn(text, KnockoffWarning, stacklevel=2)
-        return model
+        price = 2.0 if criterion == "aic" else float(np.log(len(X)))
+        return model, price * model.n_parameters - 2 * log_likelihood
 
     tasks = (delayed(fit)(k, stream) for k, stream in zip(numbers, rng.spawn(len(numbers)), strict=True))
     models = track(parallel_map(tasks, outer, threads=True), "fitting P^X", total=len(numbers))
-    best = min(models, key=lambda model: getattr(model, criterion)(codes))
+    best, _ = min(models, key=lambda one: one[1])
     return NaiveBayes(best.weights, tuple(_of_values(group, known) for group in best.children))
 
 

@@ -16,7 +16,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from knockoffs.errors import InputError
 from knockoffs.features.latent.normals import interval_mean
 
 POINT, FREE, INTERVAL = 0, 1, 2
@@ -63,20 +62,6 @@ def free_cells(n: int, c: int) -> LatentCells:
 def interval_cells(low: NDArray, high: NDArray, start: NDArray) -> LatentCells:
     """LatentCells known up to an interval, shape (n, c)."""
     return LatentCells(np.full(start.shape, INTERVAL, np.int8), low, high, start)
-
-
-def place_codes(codes: NDArray, x: NDArray) -> NDArray[np.intp]:
-    """Place of each label of x among codes, in any order; one that is not among them is refused, NaN is at place 0.
-
-    >>> place_codes(np.array([2.0, 0.0, 1.0]), np.array([0.0, 2.0, np.nan]))[:2]
-    array([1, 0])
-    """
-    order = np.argsort(codes)
-    m = order[np.searchsorted(codes[order], x).clip(max=len(order) - 1)]
-    unknown = (codes[m] != x) & ~np.isnan(x)
-    if unknown.any():
-        raise InputError(f"code {x[unknown][0]:g} of a nominal column was not seen when it was fitted.")
-    return m
 
 
 class ColumnMap(Protocol):
