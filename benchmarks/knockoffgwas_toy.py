@@ -79,6 +79,8 @@ class Phased:
         """Return itself: what is drawn does not depend on the genotypes beyond their haplotypes."""
         return self
 
+    draws_several = True
+
     def sample(self, X, rng, m=1):
         """X beside m knockoffs."""
         drawn = sample_knockoffs(self.network, self.H, rng)[None] if m == 1 else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -34,6 +34,7 @@ class BesideOthers:
     columns: NDArray[np.intp]  # their places in the table
     feature_of: NDArray[np.intp]  # shape (n_columns,): feature of each column of the table
     note: str  # what the others are
+    draws_several: ClassVar[bool] = True
 
     def as_sampler(self) -> BesideOthers:
         """Return itself."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import signature
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -94,6 +93,7 @@ class NetworkSampler:
     network: BayesianNetwork
     # ``(X, rng) -> X``, which draws the missing cells beforehand, where the law can
     fill: Callable[[NDArray, Generator], NDArray] | None = None
+    draws_several: ClassVar[bool] = True
 
     @property
     def feature_of(self) -> NDArray[np.intp]:
@@ -107,10 +107,10 @@ class NetworkSampler:
 
 
 def draw_pair(sampler: KnockoffSampler, X: NDArray, rng: Generator, m: int = 1) -> Pair:
-    """X beside m knockoffs of each feature; several only if the sampler has ``sample(X, rng, m)``."""
+    """X beside m knockoffs of each feature; several only from a sampler that says so by ``draws_several``."""
     if m == 1:
         return sampler.sample(X, rng)
-    if "m" not in signature(sampler.sample).parameters:
+    if not getattr(sampler, "draws_several", False):
         raise InputError(
             f"n_knockoffs={m}: these knockoffs come one for each feature, and no more can be drawn. Use n_knockoffs=1."
         )

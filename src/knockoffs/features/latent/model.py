@@ -224,6 +224,7 @@ class LatentSampler:
     model: LatentFeatures
     n_sweeps: int | None = None
     n_jobs: int | None = None
+    draws_several: ClassVar[bool] = True
 
     @property
     def feature_of(self) -> NDArray[np.intp]:
