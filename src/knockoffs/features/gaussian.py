@@ -97,7 +97,7 @@ class MixtureFeatures:
         conjugate = Gaussian(self.laws, component=parent)
         nodes.append(Node("X", (parent,) if parent else (), conjugate, columns=range(self.n_columns)))
         sample_hidden = self._sample_component if self.hidden else None
-        return BayesianNetwork(tuple(nodes), sample_hidden, self.feature_of)
+        return BayesianNetwork(tuple(nodes), sample_hidden, self.feature_of, checked=True)
 
     def _sample_component(self, X: NDArray, rng: Generator) -> dict[str, NDArray]:
         """K ~ P(K | X) for each row."""

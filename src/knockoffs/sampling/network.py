@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Protocol
 
@@ -115,8 +115,9 @@ class BayesianNetwork:
     feature_of: NDArray[np.intp] = None  # type: ignore[assignment]
     n_columns: int = field(init=False)
     blanket_of: dict[str, tuple[str, ...]] = field(init=False, repr=False)
+    checked: InitVar[bool] = field(default=False, kw_only=True)  # whether ``feature_of`` was checked with a law
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked: bool) -> None:
         if isinstance(self.nodes, Node):
             raise InputError(f"nodes is the one node {self.nodes.name!r}: give a list of nodes.")
         nodes = _in_order(tuple(self.nodes))
@@ -129,7 +130,7 @@ class BayesianNetwork:
             raise InputError(f"nodes {names} are hidden, but sample_hidden is missing: pass a sampler of P(H | O).")
         if self.sample_hidden is not None and not callable(self.sample_hidden):
             raise InputError(f"sample_hidden={self.sample_hidden!r} cannot be called: expected (X, rng) -> values.")
-        feature_of = check_features(self.feature_of, n_columns)
+        feature_of = self.feature_of if checked else check_features(self.feature_of, n_columns)
         _check_features_stay_in_one_node(nodes, feature_of)
         for name, value in (("nodes", nodes), ("n_columns", n_columns), ("feature_of", feature_of)):
             object.__setattr__(self, name, value)
