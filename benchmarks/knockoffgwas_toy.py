@@ -79,11 +79,9 @@ class Phased:
         """Return itself: what is drawn does not depend on the genotypes beyond their haplotypes."""
         return self
 
-    def sample(self, X, rng):
-        """X beside one knockoff."""
-        return self.sample_several(X, 1, rng)
+    draws_several = True
 
-    def sample_several(self, X, m, rng):
+    def sample(self, X, rng, m=1):
         """X beside m knockoffs."""
         drawn = sample_knockoffs(self.network, self.H, rng)[None] if m == 1 else None
         drawn = sample_several(self.network, self.H, m, rng) if drawn is None else drawn

@@ -41,8 +41,9 @@ class Shuffled:
         self.place = place
 
     feature_of = np.arange(6)
+    draws_several = True
 
-    def sample_several(self, X, m, rng):
+    def sample(self, X, rng, m):
         return draw_pair(self.sampler, X, rng, m).permute(self.place)
 
 

@@ -54,18 +54,8 @@ def plan_of(
 ) -> Plan:
     """Plan by the options of a selector; what cannot be done is refused before the work.
 
-    Parameters
-    ----------
-    options : mapping
-        All parameters of a selector, by name.
-    source : KnockoffSource
-        As ``source_of`` gives it.
-    table, target : Table, Target
-        All rows, or a sample of a table that is read in batches.
-    notes : mapping
-        On how the table was read, in words.
-    n_rows : int or None
-        Rows of y; None for a table that is read in batches.
+    ``options`` are all parameters of a selector, by name. ``table`` and ``target`` are all rows, or a sample of a table
+    that is read in batches; ``n_rows``, the rows of y, is then None. ``notes`` say how the table was read.
     """
     scoring = importance_options(options["importance_options"])
     if options["environments"] is not None:
@@ -206,26 +196,11 @@ def choose(
 ) -> Choice:
     """Statistic by a model of y and its score, with defaults by task where nothing was asked for.
 
-    Parameters
-    ----------
-    target : Target
-        Rows of weight 0 do not count.
-    estimator : str or scikit-learn-style estimator, optional
-        "best", or nothing: of ``BEST_OF``, and the lasso on normal scores of columns that are far from normal, the
-        one that predicts held-out rows best; of a number with heavy tails, or of its normal scores.
-    loss : str or callable, optional
-        For the scores that take one.
-    rows : str, optional
-        On which rows a fitted model is scored.
-    n_folds, n_fits : int
-        Folds of a cross-fitted score, and fits whose scores are averaged.
-    n_columns : int, optional
-        Columns of the table. There may be so many that boosting is no candidate, or so many cells that a model which
-        is scored on each of five folds by default is scored on one.
-    grouped : bool
-        Whether features are groups of columns: then ridge regression is a candidate for a number too.
-    n_knockoffs : int
-        Knockoffs of every feature: several take linear models, and boosting is no candidate.
+    Without an estimator, or with "best", it is that of ``BEST_OF``, and the lasso on normal scores of columns that are
+    far from normal, that predicts held-out rows best; of a number with heavy tails, or of its normal scores. Rows of
+    weight 0 do not count. There may be so many columns that boosting is no candidate, or so many cells that a model
+    which is scored on each of five folds by default is scored on one. Where features are groups of columns, ridge
+    regression is a candidate for a number too. Several knockoffs of a feature take linear models, and no boosting.
     """
     notes: dict[str, str] = {}
     name = _name_of(estimator)

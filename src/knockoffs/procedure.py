@@ -241,7 +241,7 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
     tests = made[0][0] if len(made) == 1 else MergedTests(tuple(one for one, _, _ in made))
     what = (tests, table.feature_names, table.feature_of, fdr, n_jobs)
     discoveries = None
-    if plan.resolution == "auto" and hasattr(fitted.model, "conditional_together"):
+    if plan.resolution == "auto" and hasattr(fitted.model, "resampler"):
         found = discover(*what, tree=None if table.groups is None else table.groups.tree)
         discoveries, q_values = found.discoveries, found.levels
         p_values, scores, notes = found.p_values, found.scores, notes | found.notes
@@ -270,7 +270,7 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
 
 
 def _verdict_of_tests(plan: Plan, fit: FittedRows, tests: GroupTests, pair: Pair, n_jobs: int | None) -> Verdict | None:
-    grouped = plan.resolution == "auto" and hasattr(fit.fitted.model, "conditional_together")
+    grouped = plan.resolution == "auto" and hasattr(fit.fitted.model, "resampler")
     where = (fit.fitted, fit.data.table, fit.data.target, pair, plan.control.fdr)
     full, rng = plan.verdict == "full", fit.streams.verdict
     return verdict_of_tests(tests, *where, grouped=grouped, rng=rng, n_jobs=n_jobs, full=full)

@@ -50,7 +50,7 @@ def test_latent_and_mixture_laws_are_schur_complements(group):
     latent = law.resampler(law.sample(40, np.random.default_rng(1)), np.random.default_rng(2))
     mixture = gaussian_mixture_features(WEIGHTS, MEANS, COVARIANCES)
     X = mixture.sample(40, np.random.default_rng(3))
-    for conditionals in (latent.conditionals(latent.L), mixture.given_others(X)):
+    for conditionals in (latent.conditionals(latent.L), mixture.resampler(X, np.random.default_rng(3))):
         weights, means, factors = conditionals.law(np.array(group))
         expected = by_algebra(conditionals.X, np.array(group))
         np.testing.assert_allclose(weights, expected[0], atol=1e-10)
@@ -80,7 +80,7 @@ def test_draws_are_the_law_applied_to_standard_normals(n_classes):
         model = gaussian_features(MEANS[0], COVARIANCES[0])
     X, group = model.sample(30, np.random.default_rng(0)), np.array([3, 1])
     drawn = model.resampler(X, np.random.default_rng(9)).given_others(group)(np.random.default_rng(5), 7)
-    weights, means, factors = model.given_others(X).law(group)
+    weights, means, factors = model.resampler(X, np.random.default_rng(9)).law(group)
     rng = np.random.default_rng(5)
     z = rng.standard_normal((7, 30, 2))
     K = np.zeros((7, 30), int) if n_classes == 1 else (rng.random((7, 30)) > weights[:, 0]).astype(int)

@@ -3,7 +3,7 @@
 import numpy as np
 from tests.refusals import refuses
 
-from knockoffs.features.gaussian import split_columns
+from knockoffs.features.gaussian import free_columns
 from knockoffs.table.redundancy import dependent_columns, standardise
 
 
@@ -66,5 +66,5 @@ def test_with_few_rows_only_copies_count(rng):
 
 
 def test_bad_tables_are_refused(rng):
-    refuses("X has 2 rows", split_columns, rng.normal(size=(2, 2)))
-    refuses("every column of X is constant", split_columns, np.ones((5, 2)))
+    refuses("X has 2 rows", free_columns, rng.normal(size=(2, 2)))
+    refuses("columns '0', '1' are constant", free_columns, np.ones((5, 2)))

@@ -11,7 +11,6 @@ from knockoffs.features import covariance
 from knockoffs.features.covariance import (
     INTENSITIES,
     Estimate,
-    _moments,
     bounded,
     choose_correlations,
     correlations_of,
@@ -24,6 +23,7 @@ from knockoffs.features.covariance import (
     log_densities,
     simplest,
     thresholded,
+    weighted_moments,
 )
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.latent.fit import fit_latent
@@ -154,7 +154,7 @@ def test_shrinkage_is_near_the_best_there_is(rng):
         ratio = np.linalg.solve(S, truth)
         return 0.5 * (np.trace(ratio) - d - np.linalg.slogdet(ratio)[1])
 
-    _, plain = _moments(X, np.ones(n))
+    _, plain = weighted_moments(X, np.ones(n))
     diagonal = np.diag(np.diag(plain))
     best = min(divergence((1 - a) * plain + a * diagonal) for a in INTENSITIES)
     chosen = estimate_covariance(X, what="the test").covariance
@@ -173,7 +173,7 @@ def test_covariance_with_weights_is_that_of_the_rows_they_leave(rng):
 
 def test_moments_are_weighted_moments_over_blocks(rng):
     X, w = rng.normal(size=(5000, 3)), rng.random(5000)
-    mean, covariance = _moments(X, w)
+    mean, covariance = weighted_moments(X, w)
     np.testing.assert_allclose(mean, np.average(X, axis=0, weights=w))
     np.testing.assert_allclose(covariance, np.cov(X.T, aweights=w, bias=True))
 
@@ -209,7 +209,7 @@ def test_few_rows_by_their_singular_values_are_as_many_by_their_eigenvalues(rng,
         with monkeypatch.context() as patch:
 
             def by_covariance(Z, weights):
-                mean, C = covariance._moments(Z, weights)
+                mean, C = covariance.weighted_moments(Z, weights)
                 return mean, *np.linalg.eigh(C)
 
             patch.setattr(covariance, "_axes", by_covariance)

@@ -6,14 +6,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.binary import binary
 from tests.fastphase import write_fastphase
 
 from knockoffs.features import FAMILIES
 from knockoffs.features.class_conditional import (
-    BernoulliColumn,
     CategoricalColumn,
     GaussianColumn,
-    Labels,
     PoissonColumn,
 )
 from knockoffs.features.fastphase import fastphase_features
@@ -35,9 +34,9 @@ def naive_bayes():
     labels = CategoricalColumn(
         (0, 2),
         (R.dirichlet(np.ones(3), size=2), R.dirichlet(np.ones(2), size=2)),
-        (Labels(np.array([-1.0, 0.5, 7.0])), Labels(np.array([1.0, 2.0]))),
+        (np.array([-1.0, 0.5, 7.0]), np.array([1.0, 2.0])),
     )
-    return NaiveBayes(np.array([0.3, 0.7]), (labels, BernoulliColumn((1,), np.array([[0.2], [0.8]]))))
+    return NaiveBayes(np.array([0.3, 0.7]), (labels, binary((1,), np.array([[0.2], [0.8]]))))
 
 
 def network():
@@ -207,7 +206,7 @@ FITS = {
     "genotypes": (partial(fit_genotypes, n_ancestors=2, max_iter=3), rows_of("genotypes")),
 }
 SAID = {
-    "naive_bayes": "P^X is naive Bayes of 1 categorical, 2 binary columns, which are independent "
+    "naive_bayes": "P^X is naive Bayes of 3 categorical columns, which are independent "
     "given the class, with 2 classes.",
     "hmm": "P^X is a hidden Markov model of symbols along 3 columns, in their order, with 2 states.",
     "lda": "P^X is latent Dirichlet allocation of 3 words (counts) with 2 topics.",

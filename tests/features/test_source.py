@@ -10,7 +10,7 @@ from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector
 from knockoffs.draws import check_swaps
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features import FAMILIES
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.given import GivenModel
@@ -93,6 +93,28 @@ def test_a_fit_of_ones_own_returns_a_law_or_a_network():
         InputError, match=r"returned NoneType: expected a law with as_network\(\), or a BayesianNetwork"
     ):
         source(source.read(X), rng=np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("name", ["gaussian", "mixture"])
+def test_constant_columns_stay_beside_the_law(name):
+    """They are their own knockoffs, may share a feature with others, and are drawn as they are by tests."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.full(80, 3.0), rng.normal(size=(80, 2))])
+    source = knockoff_source(name, {"n_components": 1} if name == "mixture" else None)
+    with pytest.warns(KnockoffWarning, match="column 'x0' is constant: its own knockoff"):
+        found = source(source.read(X).with_groups({"pair": ["x0", "x2"], "other": ["x1"]}), rng=rng)
+    assert found.sampler.feature_of.tolist() == [0, 1, 0]
+    for pair in (found.sampler.sample(X, rng), found.sampler.sample(X, rng, 2)):
+        assert (pair.X == X).all()
+        for knockoff in pair.parts[1:]:
+            assert (knockoff[:, 0] == 3).all() and (knockoff[:, 1:] != X[:, 1:]).all()
+    assert (found.model.conditional(0, X, rng, 4) == 3).all()
+    alone = source(source.read(X[:, 1:]), rng=np.random.default_rng(0)).model
+    streams = [np.random.default_rng(7) for _ in range(2)]
+    same = alone.conditional(1, X[:, 1:], streams[0], 4)
+    np.testing.assert_allclose(found.model.conditional(2, X, streams[1], 4), same)
+    with pytest.warns(KnockoffWarning, match="constant"):
+        refuses("every column of X is constant", source, source.read(np.ones((9, 2))), rng=rng)
 
 
 def test_a_mean_and_a_covariance_are_told_where_to_go():

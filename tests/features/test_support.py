@@ -100,10 +100,10 @@ def test_kinds_overrule_the_values():
         X, rng=np.random.default_rng(0), kinds=["binary", "count", "ordinal", "continuous"], n_classes=1
     )
     assert [(type(group).__name__, group.columns) for group in law.children] == [
-        ("CategoricalColumn", (2,)),
-        ("BernoulliColumn", (0,)),
-        ("GaussianColumn", (3,)),
+        ("CategoricalColumn", (0,)),
         ("PoissonColumn", (1,)),
+        ("CategoricalColumn", (2,)),
+        ("GaussianColumn", (3,)),
     ]
     with pytest.raises(InputError, match="columns '3' are not of kind 'count': expected whole numbers"):
         fit_naive_bayes(X, rng=np.random.default_rng(0), kinds=["binary", "nominal", "count", "count"])

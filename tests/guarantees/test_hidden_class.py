@@ -60,7 +60,9 @@ def test_draws_without_the_class_are_seen():
 
 def p_with_class_kept(X, y, group, rng):
     K = np.array([rng.choice(2, p=row) for row in MIXTURE.posterior(X)])
-    laws = [gaussian_mixture_features([1.0], [mean], [R]).given_others(X) for mean in (SHIFT, -SHIFT)]
+    laws = [
+        gaussian_mixture_features([1.0], [mean], [R]).resampler(X, np.random.default_rng(0)) for mean in (SHIFT, -SHIFT)
+    ]
 
     def given_others(columns):
         samplers = [law.given_others(columns) for law in laws]

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.binary import binary
 from tests.guarantees.runs import DATA, correlation_scores, holds, run
 
-from knockoffs.features.class_conditional import BernoulliColumn, CategoricalColumn, GaussianColumn, PoissonColumn
+from knockoffs.features.class_conditional import CategoricalColumn, GaussianColumn, PoissonColumn
 from knockoffs.features.naive_bayes import NaiveBayes, fit_naive_bayes
 from knockoffs.features.network import fit_discrete_network, read_network
 from knockoffs.sampling.sampler import sample_knockoffs
@@ -18,7 +19,7 @@ def mixed_model(rng, n_classes=3, each=20):
         np.full(n_classes, 1 / n_classes),
         (
             CategoricalColumn(columns(0), tuple(rng.dirichlet(np.full(3, 0.5), size=n_classes) for _ in range(each))),
-            BernoulliColumn(columns(1), rng.beta(0.5, 0.5, size=(n_classes, each))),
+            binary(columns(1), rng.beta(0.5, 0.5, size=(n_classes, each))),
             GaussianColumn(columns(2), 2 * rng.standard_normal((n_classes, each)), np.ones((n_classes, each))),
             PoissonColumn(columns(3), rng.gamma(1.0, 4.0, size=(n_classes, each))),
         ),

@@ -36,6 +36,7 @@ def test_blanket_holds_parents_children_and_their_other_parents():
     ("nodes", "message"),
     [
         ([Node("A", ("B",), Identity()), Node("B", ("A",), Identity()), leaf("X", [0])], r"cycle: '[AB]' -> '[AB]'"),
+        ([*(Node(name, (above,), Identity()) for name, above in ("AC", "BA", "CB")), leaf("X", [0])], "'A' -> 'B'"),
         ([leaf("A", [0]), leaf("B", [1], ("A",))], "observed node 'A' has the child 'B'"),
         ([leaf("A", [0, 1]), leaf("B", [1])], "column 1 is claimed by node 'A' and by node 'B'"),
         ([leaf("A", [0]), leaf("B", [3])], r"columns \[1, 2\] belong to no node"),

@@ -142,4 +142,4 @@ def _can_test(asked: Mapping[str, object], table: Table, target: Target) -> bool
         return False
     if isinstance(law, str):
         return key_of(law) in (GROUP_FAMILIES if table.grouped else CONDITIONAL_FAMILIES)
-    return hasattr(law, "conditional_together" if table.grouped else "conditional")
+    return hasattr(law, "resampler" if table.grouped else "conditional")

@@ -326,8 +326,6 @@ def sampling_given_others(model: Conditional, X: NDArray, rng: Generator) -> Cal
 def _given_others(model: Conditional, X: NDArray, columns: Columns) -> Sampler:
     if len(columns) == 1:
         return lambda rng, n_draws: np.asarray(model.conditional(int(columns[0]), X, rng, n_draws), float)[..., None]
-    if hasattr(model, "conditional_together"):
-        return lambda rng, n_draws: np.asarray(model.conditional_together(columns, X, rng, n_draws), float)
     raise InputError(
         f"{type(model).__name__} cannot draw a group of columns given all the others: test single columns, take a "
         "Gaussian, a mixture or feature_model='auto', or method='knockoffs'."

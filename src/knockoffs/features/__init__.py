@@ -33,12 +33,13 @@ class Family:
     takes : tuple of str
         What its columns may hold: "numbers", "labels" (as codes 0, 1, ...), "codes" (labels only: whole numbers come as
         codes of themselves), "alike" (all columns numbers, or all labels), "missing" (cells that are NaN), "order" (a
-        chain along the columns: groups are of neighbours, and ``as_network`` is told of them). And what its fit is
-        handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``). "free": columns
-        that others determine are left out before the fit, unless a user says otherwise. "every": constant columns are
-        not left out, because the law comes with a place for every column. "same": columns are sites or words, so that
-        no covariate can be one of them. "fixed": there is no law; the rows whose target is known are a fixed design,
-        and the fit is handed the places of the ``covariates``.
+        chain along the columns: groups are of neighbours, and ``as_network`` is told of them), "constant" (columns that
+        do not vary; of other families they are their own knockoffs, beside the law). And what its fit is handed
+        besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``). "free": columns that
+        others determine are left out before the fit, unless a user says otherwise. "every": constant columns are not
+        left out, because the law comes with a place for every column. "same": columns are sites or words, so that no
+        covariate can be one of them. "fixed": there is no law; the rows whose target is known are a fixed design, and
+        the fit is handed the places of the ``covariates``.
     options : tuple of str, optional
         Options of the fit that a user may set; None for a function of one's own, which takes what it takes.
     how : tuple of str
@@ -52,7 +53,7 @@ class Family:
 
 
 _LATENT = "knockoffs.features.latent.fit:fit_latent"
-_ANY = ("numbers", "labels", "missing", "kinds", "names", "groups", "free")
+_ANY = ("numbers", "labels", "missing", "kinds", "names", "groups", "free", "constant")
 
 FAMILIES: dict[str, Family] = {
     "auto": Family(_LATENT, _ANY, ("n_classes", "diagonal"), ("n_sweeps", "n_jobs")),
@@ -65,31 +66,31 @@ FAMILIES: dict[str, Family] = {
     ),
     "naive_bayes": Family(
         "knockoffs.features.naive_bayes:fit_naive_bayes",
-        ("numbers", "labels", "kinds"),
+        ("numbers", "labels", "kinds", "constant"),
         ("n_classes", "criterion", "n_starts", "pseudo_count", "max_iter", "tol"),
         ("n_jobs",),
     ),
     "hmm": Family(
         "knockoffs.features.hmm.fit:fit_hidden_markov",
-        ("numbers", "labels", "missing", "alike", "kinds", "order", "same"),
+        ("numbers", "labels", "missing", "alike", "kinds", "order", "same", "constant"),
         ("n_states", "emissions", "shared", "criterion", "n_starts", "max_iter", "tol", "pseudocount"),
         ("hidden_knockoff", "n_jobs"),
     ),
     "lda": Family(
         "knockoffs.features.lda.fit:fit_latent_dirichlet",
-        ("numbers", "same"),
+        ("numbers", "same", "constant"),
         ("n_topics", "max_iter", "view"),
         ("n_sweeps", "hidden_knockoff", "n_jobs"),
     ),
     "network": Family(
         "knockoffs.features.network.fit:fit_discrete_network",
-        ("labels", "codes", "names"),
+        ("labels", "codes", "names", "constant"),
         ("parents", "pseudo_count", "max_table"),
         ("hidden_knockoff", "n_jobs"),
     ),
     "fastphase": Family(
         "knockoffs.features.fastphase:fastphase_features",
-        ("numbers", "missing", "order", "every", "same"),
+        ("numbers", "missing", "order", "every", "same", "constant"),
         ("prefix", "haplotypes", "start"),
         ("hidden_knockoff", "n_jobs"),
     ),

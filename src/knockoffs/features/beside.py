@@ -1,10 +1,10 @@
-"""Covariates beside a P^X whose columns are sites or words: they take part in the model of y, and in P^X not."""
+"""Columns beside P^X, which are their own knockoffs: constants, and covariates where the others are sites or words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -15,28 +15,32 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, draw_pair
 from knockoffs.table.table import Table
 
+if TYPE_CHECKING:
+    from knockoffs.features.source import FittedSampler
+
+COVARIATES = "Covariates are in the model of y alone, and no part of P^X."
+
 
 @dataclass(frozen=True)
-class BesideCovariates:
-    """Law of some columns, beside covariates that are their own knockoffs.
+class BesideOthers:
+    """Law of some columns, beside others that are their own knockoffs.
 
-    The guarantee takes the features to be independent of the covariates, or the model of y to need them not.
+    Where these are covariates, the guarantee takes the features to be independent of them, or the model of y to need
+    them not.
     """
 
-    law: Any  # of the columns that are no covariates, in their order
+    law: Any  # of the columns that have knockoffs, in their order
     sampler: KnockoffSampler  # of the same columns
     columns: NDArray[np.intp]  # their places in the table
-    feature_of: NDArray[np.intp]  # shape (n_columns,): feature of each column of the table, covariates included
+    feature_of: NDArray[np.intp]  # shape (n_columns,): feature of each column of the table
+    note: str  # what the others are
+    draws_several: ClassVar[bool] = True
 
-    def as_sampler(self) -> BesideCovariates:
+    def as_sampler(self) -> BesideOthers:
         """Return itself."""
         return self
 
-    def sample(self, X: NDArray, rng: Generator) -> Pair:
-        """X, completed where the law can, beside knockoffs."""
-        return self.sample_several(X, 1, rng)
-
-    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
+    def sample(self, X: NDArray, rng: Generator, m: int = 1) -> Pair:
         """X, completed where the law can, beside m knockoffs."""
         parts = [X.astype(float) for _ in range(m + 1)]
         for whole, part in zip(parts, draw_pair(self.sampler, X[:, self.columns], rng, m).parts, strict=True):
@@ -44,14 +48,16 @@ class BesideCovariates:
         return Pair.of(parts, self.feature_of)
 
     def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
-        """Draws of column j given the other columns of the law, shape (n_draws, n)."""
+        """Draws of column j given the other columns of the law, shape (n_draws, n); another column is itself."""
+        if j not in self.columns:
+            return np.tile(X[:, j], (n_draws, 1))
         return self.law.conditional(int(np.searchsorted(self.columns, j)), X[:, self.columns], rng, n_draws)
 
     def say(self, names: Sequence[str] | None = None) -> str:
-        """Sentences of the law, and one on the covariates."""
+        """Sentences of the law, and one on the other columns."""
         own = None if names is None else [names[j] for j in self.columns]
         said = self.law.say(own) if hasattr(self.law, "say") else ""
-        return f"{said} Covariates are in the model of y alone, and no part of P^X.".strip()
+        return f"{said} {self.note}".strip()
 
 
 def by_sites(source: object) -> bool:
@@ -60,10 +66,14 @@ def by_sites(source: object) -> bool:
     return "same" in takes or bool(getattr(getattr(source, "model", None), "groups_of_neighbours", False))
 
 
-def beside_covariates(law: object, sampler: KnockoffSampler, table: Table) -> BesideCovariates:
-    """Law of the columns that are no covariates, with the covariates of the table beside it."""
-    gaps = [table.names[j] for j in table.covariate_columns if np.isnan(table.X[:, j]).any()]
+def fit_beside(
+    fit: Callable[[Table], FittedSampler], table: Table, others: NDArray[np.intp], note: str
+) -> BesideOthers:
+    """P^X as ``fit`` settles it for the other columns of a table, beside those that are their own knockoffs."""
+    gaps = [table.names[j] for j in others if np.isnan(table.X[:, j]).any()]
     if gaps:
         raise InputError(f"covariates: {name_some(gaps)} have missing cells. Fill them, or leave their rows out.")
-    columns = np.setdiff1d(np.arange(len(table.columns)), table.covariate_columns)
-    return BesideCovariates(law, sampler, columns, table.feature_of)
+    kept = np.ones(len(table.columns), dtype=bool)
+    kept[others] = False
+    inner = fit(table.keep(kept))
+    return BesideOthers(inner.model, inner.sampler, np.flatnonzero(kept), table.feature_of, note)

@@ -1,4 +1,4 @@
-"""Columns that are independent given a class: categorical, Bernoulli, Gaussian and Poisson, one node for each kind.
+"""Columns that are independent given a class: categorical, Gaussian and Poisson, one node for each kind.
 
 A discrete law is one of codes 0, 1, ... and carries the values of X that they stand for: neither the coding of a label
 (0/1 or 1/2) nor the unit of a count (pieces or dozens) matters.
@@ -23,22 +23,15 @@ from knockoffs.sampling.categorical import check_probabilities
 LOG_ZERO = -1e30  # stands for log 0 in matrix products, where 0 * inf would be NaN; no real log likelihood is as low
 
 
-@dataclass(frozen=True)
-class Labels:
-    """Finitely many values, in rising order: code i stands for ``values[i]``.
+def place_values(values: NDArray, u: NDArray) -> NDArray:
+    """Place of each number among ``values``, in rising order, as a float; NaN for what is none of them.
 
-    >>> grades = Labels(np.array([1.0, 2.0, 5.0]))
-    >>> grades.encode(np.array([5.0, 1.0, 3.0])), grades.values[[2, 0]]
-    (array([ 2.,  0., nan]), array([5., 1.]))
+    >>> place_values(np.array([1.0, 2.0, 5.0]), np.array([5.0, 1.0, 3.0]))
+    array([ 2.,  0., nan])
     """
-
-    values: NDArray
-
-    def encode(self, u: NDArray) -> NDArray:
-        """Place of each value among those known, as a float; NaN for what is none of them."""
-        u = np.asarray(u, dtype=float)
-        codes = np.minimum(np.searchsorted(self.values, u), len(self.values) - 1)
-        return np.where(self.values[codes] == u, codes, np.nan)
+    u = np.asarray(u, dtype=float)
+    codes = np.minimum(np.searchsorted(values, u), len(values) - 1)
+    return np.where(values[codes] == u, codes, np.nan)
 
 
 class Children(ABC):
@@ -85,73 +78,6 @@ class Children(ABC):
         for i in np.flatnonzero(np.isnan(C).any(axis=0)).tolist():
             row = int(np.isnan(C[:, i]).argmax())
             raise InputError(f"column {self.columns[i]} has the value {U[row, i]:g} in row {row}, and {known[i]}.")
-
-
-class LabelledColumns(Children):
-    """Columns of finitely many values each: a law of codes, and the values of X that they stand for."""
-
-    supports: tuple[Labels, ...] | None
-
-    @abstractmethod
-    def draw_codes(self, K: NDArray, rng: Generator) -> NDArray:
-        """Draw codes for the class of each row, shape (n, d)."""
-
-    def encode(self, U: NDArray) -> NDArray:
-        """Place of each value among those of its column."""
-        return np.stack([support.encode(U[:, i]) for i, support in enumerate(self.supports or ())], axis=1)
-
-    def draw(self, K: NDArray, rng: Generator) -> NDArray:
-        """Draw values of the columns."""
-        codes = self.draw_codes(K, rng)
-        return np.stack([support.values[codes[:, i]] for i, support in enumerate(self.supports or ())], axis=1)
-
-    def check(self, U: NDArray) -> None:
-        """Refuse values that are none of a column's own, with an example."""
-        some = [(", ".join(f"{value:g}" for value in s.values[:10]), len(s.values) > 10) for s in self.supports or ()]
-        self.refuse_first(U, self.encode(U), [f"its values are {values}{' ...' * more}" for values, more in some])
-
-    def _fill_supports(self, plain: Sequence[Labels]) -> None:
-        supports = tuple(plain if self.supports is None else self.supports)
-        if len(supports) != len(self.columns):
-            raise InputError(f"{len(supports)} supports for {len(self.columns)} columns.")
-        object.__setattr__(self, "supports", supports)
-
-
-@dataclass(frozen=True)
-class BernoulliColumn(LabelledColumns):
-    """Columns of two values each; ``p``, shape (n_classes, d), is the probability of the second, the larger one."""
-
-    columns: tuple[int, ...]
-    p: NDArray
-    supports: tuple[Labels, ...] | None = None  # zeros and ones if left out
-
-    def __post_init__(self) -> None:
-        _check_shape(self, "p", self.p)
-        _refuse(self.columns, ~((self.p >= 0) & (self.p <= 1)).all(axis=0), "p outside [0, 1]")
-        self._fill_supports([Labels(np.array([0.0, 1.0]))] * len(self.columns))
-
-    @property
-    def parameters(self) -> tuple[NDArray, ...]:
-        """P."""
-        return (self.p,)
-
-    def log_prob_of_codes(self, C: NDArray) -> NDArray:
-        """Sum of c log p + (1 - c) log(1 - p)."""
-        return _impossible(C @ _log(self.p).T + (1.0 - C) @ _log(1 - self.p).T)
-
-    def draw_codes(self, K: NDArray, rng: Generator) -> NDArray:
-        """Draw ones with probability p."""
-        return (rng.random((len(K), len(self.columns))) < self.p[K]).astype(np.intp)
-
-    @staticmethod
-    def statistics(C: NDArray) -> NDArray:
-        """Return the codes, whose class means are p."""
-        return C
-
-    @staticmethod
-    def from_means(columns: tuple[int, ...], C: NDArray, means: NDArray) -> BernoulliColumn:
-        """Columns of codes with the given means of the statistics in each class."""
-        return BernoulliColumn(columns, np.clip(means, 0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -260,12 +186,12 @@ class GaussianColumn(Children):
 
 
 @dataclass(frozen=True)
-class CategoricalColumn(LabelledColumns):
+class CategoricalColumn(Children):
     """Columns of finitely many values; ``tables`` holds one (n_classes, n_states) array for each column."""
 
     columns: tuple[int, ...]
     tables: tuple[NDArray, ...]
-    supports: tuple[Labels, ...] | None = None  # the codes 0, ..., n_states - 1 if left out
+    supports: tuple[NDArray, ...] | None = None  # in rising order; the codes 0, ..., n_states - 1 if left out
 
     def __post_init__(self) -> None:
         if len(self.tables) != len(self.columns):
@@ -274,7 +200,11 @@ class CategoricalColumn(LabelledColumns):
             if table.ndim != 2 or len(table) != len(self.tables[0]):
                 raise InputError(f"the table of column {column} has shape {table.shape}: expected (n_classes, states).")
             check_probabilities(f"the table of column {column}", table)
-        self._fill_supports([Labels(np.arange(float(table.shape[1]))) for table in self.tables])
+        plain = (np.arange(float(table.shape[1])) for table in self.tables)
+        supports = tuple(plain if self.supports is None else self.supports)
+        if len(supports) != len(self.columns):
+            raise InputError(f"{len(supports)} supports for {len(self.columns)} columns.")
+        object.__setattr__(self, "supports", supports)
 
     @property
     def parameters(self) -> tuple[NDArray, ...]:
@@ -286,8 +216,17 @@ class CategoricalColumn(LabelledColumns):
         log_tables = _log(np.hstack(self.tables))
         return _impossible(_one_hot(C, [table.shape[1] for table in self.tables]) @ log_tables.T)
 
-    def draw_codes(self, K: NDArray, rng: Generator) -> NDArray:
-        """Draw codes by inverse cdf."""
+    def encode(self, U: NDArray) -> NDArray:
+        """Place of each value among those of its column."""
+        return np.stack([place_values(values, U[:, i]) for i, values in enumerate(self.supports or ())], axis=1)
+
+    def check(self, U: NDArray) -> None:
+        """Refuse values that are none of a column's own, with an example."""
+        some = [(", ".join(f"{value:g}" for value in s[:10]), len(s) > 10) for s in self.supports or ()]
+        self.refuse_first(U, self.encode(U), [f"its values are {values}{' ...' * more}" for values, more in some])
+
+    def draw(self, K: NDArray, rng: Generator) -> NDArray:
+        """Draw values of the columns, by inverse cdf."""
         n_states = max(table.shape[1] for table in self.tables)
         # A finished cdf is 1 exactly, so that no state beyond the last is drawn
         cdf = np.ones((n_states, self.n_classes, len(self.columns)))
@@ -299,10 +238,10 @@ class CategoricalColumn(LabelledColumns):
         codes = np.zeros(u.shape, dtype=np.int64)
         for below in cdf[:-1]:
             codes += u >= below[K]
-        return codes
+        return np.stack([values[codes[:, i]] for i, values in enumerate(self.supports or ())], axis=1)
 
     @staticmethod
-    def statistics(C: NDArray) -> csr_array:
+    def statistics(C: NDArray) -> NDArray | csr_array:
         """Return indicators of the states, whose class means are the tables."""
         return _one_hot(C, _count_states(C))
 
@@ -313,11 +252,11 @@ class CategoricalColumn(LabelledColumns):
         return CategoricalColumn(columns, tuple(table / table.sum(axis=1, keepdims=True) for table in tables))
 
 
-Law = type[BernoulliColumn] | type[PoissonColumn] | type[GaussianColumn] | type[CategoricalColumn]
+Law = type[PoissonColumn] | type[GaussianColumn] | type[CategoricalColumn]
 LAWS: dict[str, Law] = {  # kind of a column -> its law given the class
     "nominal": CategoricalColumn,
     "ordinal": CategoricalColumn,
-    "binary": BernoulliColumn,
+    "binary": CategoricalColumn,
     "continuous": GaussianColumn,
     "count": PoissonColumn,
 }
@@ -338,7 +277,9 @@ def _count_states(U: NDArray) -> list[int]:
     return [int(top) + 1 for top in U.max(axis=0)]
 
 
-def _one_hot(U: NDArray, n_states: Sequence[int]) -> csr_array:
+def _one_hot(U: NDArray, n_states: Sequence[int]) -> NDArray | csr_array:
+    if set(n_states) == {2}:  # a matrix half full is sooner multiplied as it is
+        return np.stack([1.0 - U, U], axis=2).reshape(len(U), -1)
     starts = np.concatenate([[0], np.cumsum(n_states)])
     indices = (np.asarray(U).astype(np.int64) + starts[:-1]).ravel()
     indptr = np.arange(0, U.size + 1, U.shape[1])

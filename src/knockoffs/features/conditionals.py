@@ -28,13 +28,8 @@ class Conditionals:
 
         With P the precision matrix of component k, X_G given the others and k is Gaussian with covariance P_GG^-1 and
         mean m_G = mean_G - P_GG^-1 P_GR (x_R - mean_R), R the others; and P(k, x_R) = P(k, m_G, x_R) / P(m_G | x_R, k).
-
-        Returns
-        -------
-        weights : array, shape (n, l)
-        means : array, shape (n, l, c)
-        factors : array, shape (l, c, c)
-            F_k F_k^T is the covariance in component k.
+        Returned are the weights, shape (n, l), the means, shape (n, l, c), and factors F_k of the covariances, shape
+        (l, c, c).
         """
         c, n = len(columns), len(self.X)
         means, log_rest = np.empty((n, len(self.laws), c)), np.zeros((n, len(self.laws)))
@@ -100,27 +95,3 @@ def place_draws(draws: NDArray, level: NDArray, below: NDArray, means: NDArray, 
                 drawn[a] = value
             for a in range(c):
                 draws[draw, i, a] = drawn[a]
-
-
-@dataclass(frozen=True)
-class Resampler:
-    """Draws of columns of a table given the others; columns that do not vary are drawn as they are."""
-
-    conditionals: Conditionals  # of the columns that vary freely
-    varying: NDArray[np.intp]  # which ones these are
-    X: NDArray  # shape (n, n_columns)
-
-    def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
-        """Sampler of the columns, ``(rng, n_draws) -> array``, shape (n_draws, n, n_columns)."""
-        free = np.isin(columns, self.varying)
-        sample = self.conditionals.given_others(np.searchsorted(self.varying, columns[free]))
-        if free.all():
-            return sample
-        fixed = np.asarray(self.X[:, columns], dtype=float)
-
-        def sample_all(rng: Generator, n_draws: int) -> NDArray:
-            draws = np.tile(fixed, (n_draws, 1, 1))
-            draws[..., free] = sample(rng, n_draws)
-            return draws
-
-        return sample_all

@@ -233,7 +233,7 @@ def estimate_covariance(X: NDArray, weights: NDArray | None = None, *, what: str
     w = np.ones(len(X)) if weights is None else weights
     if (w <= NEGLIGIBLE).any():  # components far apart share few rows
         X, w = X[w > NEGLIGIBLE], w[w > NEGLIGIBLE]
-    return shrink_covariance(X, w, *_moments(X, w), what=what)
+    return shrink_covariance(X, w, *weighted_moments(X, w), what=what)
 
 
 def shrink_covariance(X: NDArray, weights: NDArray, mean: NDArray, covariance: NDArray, *, what: str) -> Estimate:
@@ -334,14 +334,15 @@ def _axes(Z: NDArray, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     A table of 200 rows and 5000 columns then costs 200^2 x 5000 and not 5000^3.
     """
     if len(Z) >= Z.shape[1]:
-        mean, C = _moments(Z, weights)
+        mean, C = weighted_moments(Z, weights)
         return mean, *np.linalg.eigh(C)
     mean = weights @ Z / weights.sum()
     _, s, vectors = np.linalg.svd((Z - mean) * np.sqrt(weights / weights.sum())[:, None], full_matrices=False)
     return mean, s**2, vectors.T
 
 
-def _moments(X: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+def weighted_moments(X: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+    """Mean and covariance of weighted rows."""
     total = weights.sum()
     mean = weights @ X / total
     covariance = np.zeros((X.shape[1], X.shape[1]))

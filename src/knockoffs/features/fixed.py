@@ -15,43 +15,32 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from knockoffs.errors import InputError
-from knockoffs.features.gaussian import split_columns
+from knockoffs.features.gaussian import free_columns
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_diagonal
 from knockoffs.sampling.pair import Pair
+from knockoffs.table.redundancy import constant_columns
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 
 
 @dataclass(frozen=True)
 class FixedDesign:
-    """Knockoffs of the rows of one table, and of no others.
+    """Knockoffs of the rows of one table, and of no others."""
 
-    Parameters
-    ----------
-    X : array, shape (n, n_columns)
-    feature_of : array of int, shape (n_columns,)
-        Feature that owns each column.
-    tested : array of int, shape (p,)
-        Columns that are no covariates. Covariates are their own knockoffs: y may depend on them as on the intercept.
-    n_added : int
-        Rows added to X where there are too few for knockoffs; each is the mean row.
-    span : array, shape (n + n_added, p + k)
-        Orthonormal: what intercepts and covariates, k columns, leave of the tested columns; then these.
-    unit : array, shape (p,)
-        Lengths of the tested columns, centred.
-    T, D : arrays, shape (p, p)
-        In these units: T is upper triangular, and the first p columns of ``span`` times T are what is left of the
-        tested columns; D is X'X less X'X_tilde.
-    """
-
-    X: NDArray
-    feature_of: NDArray[np.intp]
+    X: NDArray  # shape (n, n_columns)
+    feature_of: NDArray[np.intp]  # shape (n_columns,): feature that owns each column
+    # shape (p,): columns that are no covariates. Covariates are their own knockoffs: y may depend on them as on the
+    # intercept.
     tested: NDArray[np.intp]
-    n_added: int
+    n_added: int  # rows added to X where there are too few for knockoffs; each is the mean row
+    # shape (n + n_added, p + k): orthonormal: what intercepts and covariates, k columns, leave of the tested columns;
+    # then these
     span: NDArray
-    unit: NDArray
+    unit: NDArray  # shape (p,): lengths of the tested columns, centred
+    # shape (p, p): in these units: T is upper triangular, and the first p columns of ``span`` times T are what is left
+    # of the tested columns; D is X'X less X'X_tilde
     T: NDArray
-    D: NDArray
+    D: NDArray  # shape (p, p)
 
     provided = (
         "provided that y is linear in X with independent Gaussian noise of one variance; nothing is assumed about X."
@@ -117,7 +106,8 @@ def fixed_design(
     ``rng`` and ``n_jobs`` are not used.
     """
     n, d = X.shape
-    varying = split_columns(X, names=names).varying  # a constant column is its own knockoff
+    varying = np.setdiff1d(np.arange(d), constant_columns(X))  # a constant column is its own knockoff
+    free_columns(X[:, varying], names=None if names is None else [names[j] for j in varying])
     among = np.isin(varying, covariates)
     tested, beside = varying[~among], varying[among]
     p, k = len(tested), 1 + len(beside)

@@ -15,12 +15,11 @@ from knockoffs.features.em import MAX_STEPS, Mixture, collapsed
 from knockoffs.features.gaussian import (
     MixtureFeatures,
     check_numbers,
-    compact,
+    free_columns,
     gaussian_law,
     in_units,
-    split_columns,
 )
-from knockoffs.features.mixture_path import N_STARTS, search_mixture
+from knockoffs.features.mixture_path import N_STARTS, numbers_to_try, search_mixture
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, check_covariance
 from knockoffs.sampling.pair import check_features
 
@@ -110,13 +109,16 @@ def fit_gaussian_mixture(
     """
     X = check_numbers(X)
     owners = check_features(feature_of, X.shape[1])
-    table = split_columns(X, names=names)
+    table = free_columns(X, names=names)
     Z = table.Z
-    candidates = _candidates(n_components, *Z.shape)
+    if n_components is None:
+        most = max(len(Z) // (2 * (Z.shape[1] + 1)), 1)  # rows of its own: at least twice its dimension
+        n_components = [k for k in N_COMPONENTS if k <= most]
+    candidates = numbers_to_try("n_components", n_components, len(Z))
     em, values = search_mixture(Z, candidates, criterion=criterion, rng=rng, n_jobs=n_jobs, n_starts=n_starts)
     if (place := collapsed(em)) is not None:
         raise ColumnsError(
-            [table.varying[place[1]]],
+            [place[1]],
             f"with {em.n_components} components, component {place[0]} of the mixture collapsed onto a single value of "
             "column",
             "(many rows share it, so a density is no model of them). Fit fewer components, or drop the column.",
@@ -129,24 +131,10 @@ def fit_gaussian_mixture(
             stacklevel=2,
         )
     weights, moments = _shrunk_components(Z, em)
-    inner = compact(owners[table.varying])
-    laws = tuple(in_units(gaussian_law(mean, S, diagonal, inner), table.centre, table.scale) for mean, S, _ in moments)
+    laws = tuple(in_units(gaussian_law(mean, S, diagonal, owners), table.centre, table.scale) for mean, S, _ in moments)
     intensities = tuple(estimate.intensity for estimate in moments)
     chosen_by = criterion if values else ""
-    return MixtureFeatures(weights, laws, owners, table.fixed, values, chosen_by, float(len(X)), intensities)
-
-
-def _candidates(n_components: int | Iterable[int] | None, n: int, d: int) -> list[int]:
-    if n_components is None:
-        most = max(n // (2 * (d + 1)), 1)  # a component needs rows of its own: at least twice its dimension
-        return [k for k in N_COMPONENTS if k <= most]
-    listed: Sequence[int] = [n_components] if isinstance(n_components, int | np.integer) else list(n_components)
-    for k in listed:
-        if not isinstance(k, int | np.integer) or k < 1 or k > n:
-            raise InputError(f"n_components={k!r}: expected whole numbers between 1 and the number of rows, {n}.")
-    if not listed:
-        raise InputError("n_components is empty: give a number or a range, for instance range(1, 11).")
-    return sorted({int(k) for k in listed})
+    return MixtureFeatures(weights, laws, owners, values, chosen_by, float(len(X)), intensities)
 
 
 def _shrunk_components(Z: NDArray, em: Mixture) -> tuple[NDArray, list[Estimate]]:

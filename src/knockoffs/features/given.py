@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError
-from knockoffs.features.beside import beside_covariates, by_sites
+from knockoffs.features.beside import COVARIATES, by_sites, fit_beside
 from knockoffs.features.family import FeatureModel
 from knockoffs.features.source import FittedSampler, check_takes, check_width, fills_cells, in_order, settled
 from knockoffs.sampling.pair import Pair
@@ -31,7 +32,7 @@ class GivenModel:
         table = replace(table, ordered=True) if in_order(self.model) else table
         check_takes(table, ("labels", "missing") if fills_cells(self.model) else ("labels",), argument)
         from knockoffs.features.network import DiscreteNetwork
-        from knockoffs.features.network.columns import code_by_state
+        from knockoffs.features.network.model import code_by_state
 
         if not isinstance(self.model, DiscreteNetwork):
             return table
@@ -40,10 +41,10 @@ class GivenModel:
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Match the model's columns with the table's."""
         if table.covariates and by_sites(self):
-            inner = self(table.without(table.covariates), rng=rng, n_jobs=n_jobs)
-            return settled(beside_covariates(inner.model, inner.sampler, table))
+            again = partial(self, rng=rng, n_jobs=n_jobs)
+            return settled(fit_beside(again, table, table.covariate_columns, COVARIATES))
         from knockoffs.features.network import DiscreteNetwork
-        from knockoffs.features.network.columns import observe_columns
+        from knockoffs.features.network.model import observe_columns
 
         model: FeatureModel = self.model
         if isinstance(model, DiscreteNetwork):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import unknown_option
+from knockoffs.errors import InputError, unknown_option
 from knockoffs.features.covariance import FEW, N_FOLDS, bounded, fold_of, is_behind, simplest
 from knockoffs.features.em import (
     Mixture,
@@ -53,6 +53,17 @@ def folds_of(Z: NDArray) -> list[MakeFold]:
     """Folds of rows, shape (n, d)."""
     folds = fold_of(len(Z))
     return [lambda k=k: Fold(Z[folds != k], Z[folds == k]) for k in range(N_FOLDS) if (folds == k).any()]  # type: ignore[misc]
+
+
+def numbers_to_try(name: str, given: int | Iterable[int], n: int) -> list[int]:
+    """Numbers of classes or components, in order: the one that was asked for, or those to choose among."""
+    listed = list(given) if isinstance(given, Iterable) else [given]
+    for k in listed:
+        if not isinstance(k, int | np.integer) or not 1 <= k <= n:
+            raise InputError(f"{name}={k!r}: expected whole numbers from 1 to the number of rows, {n}.")
+    if not listed:
+        raise InputError(f"{name} is empty: give a number or a range, for instance range(1, 11).")
+    return sorted({int(k) for k in listed})
 
 
 def search_mixture(

@@ -13,7 +13,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.features.covariance import N_FOLDS, PLENTY, Estimate, intensity_of_moments, join_moments
+from knockoffs.features.covariance import PLENTY, Estimate, intensity_of_moments, join_moments
 from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, settled
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.table.table import Table
@@ -45,15 +45,6 @@ def warn_again(told: Iterable[warnings.WarningMessage], *, more_rows: bool) -> N
     for one in told:
         if not (more_rows and "rests on" in str(one.message)):
             warnings.warn(one.message, one.category, stacklevel=3)
-
-
-def folds_for(n: int, n_coordinates: int) -> int:
-    """Folds whose moments are asked for: one where so many rows need no shrinkage.
-
-    >>> folds_for(1000, 10), folds_for(100, 10)
-    (1, 4)
-    """
-    return 1 if n >= PLENTY * n_coordinates else N_FOLDS
 
 
 def settle_by_moments(

@@ -18,13 +18,13 @@ from knockoffs.features.class_conditional import (
     LAWS,
     CategoricalColumn,
     Children,
-    LabelledColumns,
-    Labels,
     Law,
     PoissonColumn,
+    place_values,
     take_columns,
 )
 from knockoffs.features.family import kept_per_how
+from knockoffs.features.mixture_path import numbers_to_try
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 from knockoffs.sampling.categorical import check_probabilities, normalise_log_weights, sample_categorical
@@ -35,7 +35,6 @@ from knockoffs.table.columns import check_kinds, recognise_kind
 CALLED = {
     "GaussianColumn": "Gaussian",
     "PoissonColumn": "Poisson",
-    "BernoulliColumn": "binary",
     "CategoricalColumn": "categorical",
 }
 
@@ -46,17 +45,18 @@ class NaiveBayes:
 
     Examples
     --------
-    >>> from knockoffs.features.class_conditional import BernoulliColumn
+    >>> from knockoffs.features.class_conditional import CategoricalColumn
     >>> from knockoffs.sampling.sampler import sample_knockoffs
-    >>> model = NaiveBayes(np.array([0.5, 0.5]), (BernoulliColumn((0, 1), np.array([[0.1, 0.2], [0.9, 0.8]])),))
+    >>> coin = np.array([[0.9, 0.1], [0.2, 0.8]])
+    >>> model = NaiveBayes(np.array([0.5, 0.5]), (CategoricalColumn((0, 1), (coin, coin)),))
     >>> X = np.array([[0, 0], [1, 1], [1, 1]])
     >>> sample_knockoffs(model.as_network(), X, np.random.default_rng(0)).shape
     (3, 2)
     """
 
     weights: NDArray  # shape (n_classes,)
-    # ``CategoricalColumn``, ``BernoulliColumn``, ``GaussianColumn`` or ``PoissonColumn`` of class_conditional.py;
-    # Columns of one kind share a node: they are independent given K, so one node or many is the same law
+    # ``CategoricalColumn``, ``GaussianColumn`` or ``PoissonColumn`` of class_conditional.py. Columns of one law share a
+    # node: they are independent given K, so one node or many is the same law
     children: tuple[Children, ...]
 
     def __post_init__(self) -> None:
@@ -91,18 +91,6 @@ class NaiveBayes:
             tables = len(group.columns) if isinstance(group, CategoricalColumn) else 0
             free.append(sum(array.size for array in group.parameters) - tables * group.n_classes)
         return sum(free)
-
-    def score(self, X: NDArray) -> float:
-        """Mean log-likelihood of the rows."""
-        return float(normalise_log_weights(self.log_weights(X))[1].mean())
-
-    def aic(self, X: NDArray) -> float:
-        """Akaike's criterion on X: smaller is better."""
-        return 2 * self.n_parameters - 2 * len(X) * self.score(X)
-
-    def bic(self, X: NDArray) -> float:
-        """Schwarz's criterion on X: smaller is better."""
-        return float(np.log(len(X))) * self.n_parameters - 2 * len(X) * self.score(X)
 
     def log_weights(self, X: NDArray) -> NDArray:
         """Log P(K = k) + log P(x | K = k), shape (n, n_classes)."""
@@ -187,8 +175,8 @@ def fit_naive_bayes(
     n_jobs : int, optional
         Starts that run at the same time; the answer does not depend on it.
     kinds : sequence of str, optional
-        "continuous" (Gaussian), "count" (Poisson, in units of the column), "binary" (Bernoulli), "nominal" or "ordinal"
-        (a table over the values that occur) for each column; left out, they are recognised, whatever the units.
+        "continuous" (Gaussian), "count" (Poisson, in units of the column), "binary", "nominal" or "ordinal" (a
+        table over the values that occur) for each column; left out, they are recognised, whatever the units.
     n_classes : int or sequence of int
         The number of classes, or the numbers to choose from.
     criterion : {"aic", "bic"}
@@ -210,34 +198,33 @@ def fit_naive_bayes(
     groups, known = _group_columns(X, kinds)
     codes = X.copy()
     for j, support in known.items():
-        codes[:, j] = support.encode(X[:, j]) if isinstance(support, Labels) else X[:, j] / support
-    numbers = [n_classes] if isinstance(n_classes, int | np.integer) else list(n_classes)
-    if not numbers or min(numbers) < 1 or max(numbers) > len(X):
-        raise InputError(f"n_classes={n_classes!r}: expected numbers from 1 to the number of rows, {len(X)}.")
+        codes[:, j] = place_values(support, X[:, j]) if isinstance(support, np.ndarray) else X[:, j] / support
+    numbers = numbers_to_try("n_classes", n_classes, len(X))
     if n_starts < 1 or pseudo_count < 0:
         raise InputError(f"n_starts={n_starts} must be at least 1 and pseudo_count={pseudo_count:g} not negative.")
     inner, outer = (n_jobs, None) if len(numbers) == 1 else (None, n_jobs)  # the starts run together, or the numbers do
 
-    def fit(k: int, stream: Generator) -> NaiveBayes:
+    def fit(k: int, stream: Generator) -> tuple[NaiveBayes, float]:
         starts = stream.spawn(n_starts if k > 1 else 1)
         work = (delayed(_em)(codes, groups, k, start, pseudo_count, max_iter, tol) for start in starts)
-        model, _, converged = max(parallel_map(work, inner), key=lambda one: one[1])
+        model, log_likelihood, converged = max(parallel_map(work, inner), key=lambda one: one[1])
         if not converged:
             text = f"EM of {k} classes did not converge in {max_iter} steps: raise max_iter."
             warnings.warn(text, KnockoffWarning, stacklevel=2)
-        return model
+        price = 2.0 if criterion == "aic" else float(np.log(len(X)))
+        return model, price * model.n_parameters - 2 * log_likelihood
 
     tasks = (delayed(fit)(k, stream) for k, stream in zip(numbers, rng.spawn(len(numbers)), strict=True))
     models = track(parallel_map(tasks, outer, threads=True), "modelling the features", total=len(numbers))
-    best = min(models, key=lambda model: getattr(model, criterion)(codes))
+    best, _ = min(models, key=lambda one: one[1])
     return NaiveBayes(best.weights, tuple(_of_values(group, known) for group in best.children))
 
 
-def _of_values(group: Children, known: Mapping[int, Labels | float]) -> Children:
+def _of_values(group: Children, known: Mapping[int, NDArray | float]) -> Children:
     """Law of the values of X that the codes stand for."""
     own = [known[j] for j in group.columns if j in known]
-    if isinstance(group, LabelledColumns):
-        return replace(group, supports=tuple(own))  # type: ignore[type-var]
+    if isinstance(group, CategoricalColumn):
+        return replace(group, supports=tuple(own))  # type: ignore[arg-type]
     return replace(group, units=np.array(own, dtype=float)) if isinstance(group, PoissonColumn) else group
 
 
@@ -283,29 +270,30 @@ def _em(
 
 def _group_columns(
     X: NDArray, kinds: Sequence[str] | None
-) -> tuple[list[tuple[Law, tuple[int, ...]]], dict[int, Labels | float]]:
+) -> tuple[list[tuple[Law, tuple[int, ...]]], dict[int, NDArray | float]]:
     """Columns of each law; the values of those with labels, and the units of those with counts."""
     if kinds is None:
         kinds = [recognise_kind(column)[0] for column in X.T]
     if len(kinds) != X.shape[1]:
         raise InputError(f"kinds has {len(kinds)} entries for {X.shape[1]} columns.")
     check_kinds(kinds)
-    laws, known = [LAWS[kind] for kind in kinds], dict[int, Labels | float]()
+    laws, known = [LAWS[kind] for kind in kinds], dict[int, NDArray | float]()
     for j, (kind, values) in enumerate(zip(kinds, map(np.unique, X.T), strict=True)):
         if len(values) == 1 and kind == "continuous":
             raise InputError(f"columns {name_some([j])} are constant: drop them.")
         if len(values) == 1:  # a table with one state, whatever the kind
-            laws[j], known[j] = CategoricalColumn, Labels(values)
+            laws[j], known[j] = CategoricalColumn, values
         elif laws[j] is PoissonColumn and values[0] >= 0 and (values == np.floor(values)).all() and values[-1] < 2**53:
             known[j] = float(np.gcd.reduce(values.astype(np.int64)))
-        elif laws[j] is CategoricalColumn or (kind == "binary" and len(values) == 2):
-            known[j] = Labels(values)
+        elif laws[j] is CategoricalColumn and not (kind == "binary" and len(values) > 2):
+            known[j] = values
         elif kind != "continuous":
             wanted = "two values" if kind == "binary" else "whole numbers that are not negative"
             raise InputError(f"columns {name_some([j])} are not of kind {kind!r}: expected {wanted}.")
-    order = dict.fromkeys(LAWS.values())  # one group for each law
-    groups = [(law, tuple(j for j, other in enumerate(laws) if other is law)) for law in order]
-    return [(law, columns) for law, columns in groups if columns], known
+    groups: dict[tuple[Law, bool], list[int]] = {}
+    for j, law in enumerate(laws):  # columns of two values have a node of their own, for products that are faster
+        groups.setdefault((law, law is CategoricalColumn and np.size(known[j]) == 2), []).append(j)
+    return [(law, tuple(columns)) for (law, _), columns in groups.items()], known
 
 
 def _check_table(X: ArrayLike) -> NDArray:

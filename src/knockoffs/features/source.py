@@ -8,6 +8,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,9 +17,8 @@ from numpy.random import Generator
 
 from knockoffs.errors import ColumnsError, InputError, name_columns, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
-from knockoffs.features.beside import beside_covariates, by_sites
+from knockoffs.features.beside import COVARIATES, by_sites, fit_beside
 from knockoffs.registry import check_options, find, imported
-from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.table.auto_groups import runs
 from knockoffs.table.coding import code_whole_numbers
@@ -75,10 +75,14 @@ class Fitted:
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Fit the family; errors about columns get the columns' names."""
+        again = partial(self, rng=rng, n_jobs=n_jobs)
         if table.covariates and by_sites(self):
-            inner = self(table.without(table.covariates), rng=rng, n_jobs=n_jobs)
-            return settled(beside_covariates(inner.model, inner.sampler, table))
-        warn_of_constant(table)
+            return settled(fit_beside(again, table, table.covariate_columns, COVARIATES))
+        constant = warn_of_constant(table)
+        if constant.size == len(table.columns):
+            raise InputError("every column of X is constant: there is nothing to select from.")
+        if constant.size and not {"constant", "fixed"} & set(self.family.takes):
+            return settled(fit_beside(again, table, constant, ""), table=table)
         handed = self.handed(table)
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
@@ -120,17 +124,6 @@ class Fitted:
         return handed
 
 
-@dataclass(frozen=True)
-class GivenNetwork:
-    """P^X that was written down as a Bayesian network."""
-
-    network: BayesianNetwork
-
-    def as_network(self) -> BayesianNetwork:
-        """Return the network itself."""
-        return self.network
-
-
 def fills_cells(model: object) -> bool:
     """Whether a fitted P^X draws missing cells, as it says by ``fills_missing``."""
     return bool(getattr(model, "fills_missing", False))
@@ -146,7 +139,6 @@ def settled(model: Any, how: Mapping[str, object] | None = None, table: Table | 
 
     A chain is told the groups of the table, for they belong to how it is copied and not to its law.
     """
-    model = GivenNetwork(model) if isinstance(model, BayesianNetwork) else model
     if not (hasattr(model, "as_network") or hasattr(model, "as_sampler")):
         raise InputError(
             f"the fit of the feature model returned {type(model).__name__}: expected a law with as_network(), or a "
@@ -233,8 +225,6 @@ def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = N
         if not is_network_file(feature_model):
             return _fitted(find(FAMILIES, "feature_model", feature_model), options)
         feature_model = _read_network(feature_model)
-    if isinstance(feature_model, BayesianNetwork):
-        feature_model = GivenNetwork(feature_model)
     can_sample = hasattr(feature_model, "as_network") or hasattr(feature_model, "as_sampler")
     if can_sample and not isinstance(feature_model, type):
         if options:

@@ -102,8 +102,6 @@ class BayesianNetwork:
         ``(X, rng) -> {name: values}``, a draw from P(H | O) for every row. Needed when a node is hidden.
     feature_of : array of int, shape (n_columns,), optional
         The feature that owns each column. One column a feature if left out.
-    checked : bool
-        Whether ``feature_of`` is that of a law, which was checked when the law was fitted or made.
 
     Raises
     ------
@@ -117,12 +115,12 @@ class BayesianNetwork:
     feature_of: NDArray[np.intp] = None  # type: ignore[assignment]
     n_columns: int = field(init=False)
     blanket_of: dict[str, tuple[str, ...]] = field(init=False, repr=False)
-    checked: InitVar[bool] = field(default=False, kw_only=True)
+    checked: InitVar[bool] = field(default=False, kw_only=True)  # whether ``feature_of`` was checked with a law
 
     def __post_init__(self, checked: bool) -> None:
         if isinstance(self.nodes, Node):
             raise InputError(f"nodes is the one node {self.nodes.name!r}: give a list of nodes.")
-        nodes = _topological_order(tuple(self.nodes))
+        nodes = _in_order(tuple(self.nodes))
         for node in nodes:
             _check_conjugate(node)
         _check_leaves(nodes)
@@ -137,6 +135,10 @@ class BayesianNetwork:
         for name, value in (("nodes", nodes), ("n_columns", n_columns), ("feature_of", feature_of)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "blanket_of", {node.name: _markov_blanket(node, nodes) for node in nodes})
+
+    def as_network(self) -> BayesianNetwork:
+        """Return the network itself: a P^X that was written down."""
+        return self
 
     @property
     def hidden(self) -> tuple[Node, ...]:
@@ -222,20 +224,26 @@ def _as_slice(columns: Sequence[int] | None) -> slice | list[int]:
     return listed
 
 
-def _topological_order(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+def _in_order(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     by_name = {node.name: node for node in nodes}
     if len(by_name) < len(nodes):
         twice = next(node.name for node in nodes if sum(other.name == node.name for other in nodes) > 1)
         raise InputError(f"two nodes are called {twice!r}: give every node its own name.")
-    for node in nodes:
-        for parent in node.parents:
-            if parent not in by_name:
-                raise InputError(f"node {node.name!r} has the parent {parent!r}, which is not a node.")
-    sorter = TopologicalSorter({node.name: node.parents for node in nodes})
+    return tuple(by_name[name] for name in topological_order({node.name: node.parents for node in nodes}))
+
+
+def topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Names of nodes, each after its parents; parents that are no nodes, or named twice, and cycles are refused."""
+    for name, above in parents.items():
+        for parent in above:
+            if parent not in parents:
+                raise InputError(f"node {name!r} has the parent {parent!r}, which is not a node.")
+        if len(set(above)) < len(above):
+            raise InputError(f"node {name!r} has a parent twice.")
     try:
-        return tuple(by_name[name] for name in sorter.static_order())
+        return tuple(TopologicalSorter(parents).static_order())
     except CycleError as error:
-        path = " -> ".join(repr(name) for name in reversed(error.args[1]))
+        path = " -> ".join(repr(name) for name in error.args[1])
         raise InputError(f"the network has a cycle: {path}. A Bayesian network must be acyclic.") from None
 
 

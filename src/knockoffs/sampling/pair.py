@@ -194,11 +194,7 @@ class Pair:
         return Pair(*swap(self.X, self.X_tilde, S, self.feature_of), self.feature_of)
 
     def permute(self, place: NDArray[np.intp]) -> Pair:
-        """X and its m knockoffs with the parts of each feature in another order; a swap is that with m = 1.
-
-        ``place[l, g]`` is the part of feature g that stands l-th. The m + 1 arrays, shape (n, n_columns), are views of
-        one array, side by side, so that a model can be fitted on it without another copy.
-        """
+        """Pair with the parts of each feature in another order, see ``permute`` of this module."""
         return Pair.of(permute(self.parts, place, self.feature_of), self.feature_of)
 
     def map(self, columns: Columnwise) -> Pair:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -68,6 +68,11 @@ def sample_several(network: BayesianNetwork, X: NDArray, m: int, rng: Generator)
     return np.stack([network.write(one, X.dtype) for one in moved])
 
 
+def draw_copies(network: BayesianNetwork, X: NDArray, rng: Generator, m: int) -> NDArray | list[NDArray]:
+    """One knockoff of the rows of X by Algorithm 1, or m of them."""
+    return sample_several(network, X, m, rng) if m > 1 else [sample_knockoffs(network, X, rng)]
+
+
 class KnockoffSampler(Protocol):
     """Where knockoffs come from, once P^X is settled: a network, a latent model, knockoffs that were brought along."""
 
@@ -88,29 +93,25 @@ class NetworkSampler:
     network: BayesianNetwork
     # ``(X, rng) -> X``, which draws the missing cells beforehand, where the law can
     fill: Callable[[NDArray, Generator], NDArray] | None = None
+    draws_several: ClassVar[bool] = True
 
     @property
     def feature_of(self) -> NDArray[np.intp]:
         """Feature of each column, as the network says."""
         return self.network.feature_of
 
-    def sample(self, X: NDArray, rng: Generator) -> Pair:
-        """X, completed where it can be, beside its knockoffs."""
-        X = X if self.fill is None else self.fill(X, rng)
-        return Pair(X, sample_knockoffs(self.network, X, rng), self.network.feature_of)
-
-    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
+    def sample(self, X: NDArray, rng: Generator, m: int = 1) -> Pair:
         """X, completed where it can be, beside m knockoffs of each feature."""
         X = X if self.fill is None else self.fill(X, rng)
-        return Pair.of([X, *sample_several(self.network, X, m, rng)], self.network.feature_of)
+        return Pair.of([X, *draw_copies(self.network, X, rng, m)], self.network.feature_of)
 
 
 def draw_pair(sampler: KnockoffSampler, X: NDArray, rng: Generator, m: int = 1) -> Pair:
-    """X beside m knockoffs of each feature; several only if the sampler has ``sample_several(X, m, rng)``."""
+    """X beside m knockoffs of each feature; several only from a sampler that says so by ``draws_several``."""
     if m == 1:
         return sampler.sample(X, rng)
-    if not hasattr(sampler, "sample_several"):
+    if not getattr(sampler, "draws_several", False):
         raise InputError(
             f"n_knockoffs={m}: these knockoffs come one for each feature, and no more can be drawn. Use n_knockoffs=1."
         )
-    return sampler.sample_several(X, m, rng)
+    return sampler.sample(X, rng, m)  # type: ignore[call-arg]

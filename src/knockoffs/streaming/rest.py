@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from knockoffs.draws import check_swaps
 from knockoffs.errors import InputError, name_some
-from knockoffs.features.moments import ByMoments, folds_for, settle_by_moments, wants_more_rows, warn_again
+from knockoffs.features.covariance import N_FOLDS, PLENTY
+from knockoffs.features.moments import ByMoments, settle_by_moments, wants_more_rows, warn_again
 from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, fills_cells
 from knockoffs.importance.statistic import Scored, Statistic
 from knockoffs.machine.parallel import parallel_map
@@ -175,7 +176,8 @@ class RestOfTable:
         model = self.fitted.model
         assert isinstance(source, Fitted) and isinstance(model, ByMoments)
         stage("moments of all rows")
-        folds = folds_for(len(self.rows), model.coordinates(self.table.X[:1]).shape[1])
+        plenty = PLENTY * model.coordinates(self.table.X[:1]).shape[1]
+        folds = 1 if len(self.rows) >= plenty else N_FOLDS  # one where so many rows need no shrinkage
         grams = reduce(
             add, self._results(partial(self._reader.moments, model=model, n_folds=folds), range(self.n_batches), n_jobs)
         )

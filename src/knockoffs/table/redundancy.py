@@ -48,12 +48,14 @@ def drop_constant(table: Table) -> tuple[Table, dict[str, str]]:
     return table.keep(kept), {"constant": said}
 
 
-def warn_of_constant(table: Table) -> None:
-    """Warn of constant columns that are kept: each is its own knockoff."""
+def warn_of_constant(table: Table) -> NDArray[np.intp]:
+    """Constant columns, with a warning: each is its own knockoff."""
     constant = constant_columns(table.X)
     if constant.size:
         its = "its own knockoff" if constant.size == 1 else "their own knockoffs"
-        warn(f"{_constant(table, constant)}: {its}, never selected.")
+        said = f"{_constant(table, constant)}: {its}, never selected."
+        warn(said)
+    return constant
 
 
 def _constant(table: Table, constant: NDArray[np.intp]) -> str:

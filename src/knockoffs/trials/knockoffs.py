@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -38,17 +39,14 @@ class KeptPair:
     """Sampler of knockoffs that were drawn before."""
 
     pair: Pair
+    draws_several: ClassVar[bool] = True
 
     @property
     def feature_of(self) -> NDArray[np.intp]:
         """Feature of each column."""
         return self.pair.feature_of
 
-    def sample(self, X: NDArray, rng: Generator) -> Pair:
-        """Give the pair."""
-        return self.pair
-
-    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
+    def sample(self, X: NDArray, rng: Generator, m: int = 1) -> Pair:
         """Give the pair, which has m knockoffs of each feature."""
         return self.pair
 

@@ -68,5 +68,5 @@ def test_a_selection_is_made_from_the_completed_table():
     with pytest.warns(UserWarning, match="-127 in .* cells of column 'x0'.* make these cells empty"):
         same = KnockoffSelector(0.3, feature_model=model, estimator="lasso", verdict=False).fit(flagged, y)
     np.testing.assert_array_equal(same.W_, selector.W_)
-    found = settled(model, {"hidden_knockoff": "posterior"}).sampler.sample_several(flagged, 2, rng)
+    found = settled(model, {"hidden_knockoff": "posterior"}).sampler.sample(flagged, rng, 2)
     assert all(set(np.unique(copy)) <= {0, 1, 2} for copy in found.parts)

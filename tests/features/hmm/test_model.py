@@ -41,7 +41,7 @@ def test_short_segments_change_nothing():
     draws = []
     for segment in (2, 3, 5, 22, 23, 40):
         H = np.empty(X.shape, np.uint8)
-        forward_backward.sample_states(X, model.initial, model.transitions, likelihood, key, 0, segment, H)
+        forward_backward.sample_states(X, model.initial[None], model.transitions, likelihood, key, 0, segment, H)
         draws.append(H)
     assert all((H == draws[0]).all() for H in draws)
 
@@ -198,18 +198,22 @@ def log_joint_of_paths(model, x):
     return h, chain + (-0.5 * ((x - mean) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2 * np.pi)).sum(axis=1)
 
 
-def test_logs_and_scaled_arithmetic_draw_the_same_states(monkeypatch):
-    """Rows worked in logs read their own random streams in the same order: the same draws, missing cells included."""
-    rng = np.random.default_rng(3)
-    model = gaussian_model(rng, 7, 4, zeros=True)
-    X = rng.normal(0, 2, (150, 7))
-    X[rng.random(X.shape) < 0.1] = np.nan
-    scaled = sample_states(model, X, np.random.default_rng(0))
-    evidence = log_likelihood(model, X)
-    some = np.flatnonzero(rng.random(150) < 0.5)
-    monkeypatch.setattr("knockoffs.features.hmm.model.far_rows", lambda model, X: some)
-    assert (sample_states(model, X, np.random.default_rng(0)) == scaled).all()
-    np.testing.assert_allclose(log_likelihood(model, X), evidence, rtol=1e-12)
+def test_rows_worked_in_logs_have_the_law_of_paths_written_out(monkeypatch):
+    """Shares of the paths within 5 standard errors, a cell missing; an error of 0.03 in a share is 10 of them."""
+    rng, n = np.random.default_rng(3), 20_000
+    model = gaussian_model(rng, 3, 2, zeros=False)
+    x = np.array([0.3, np.nan, -0.8])
+    X = np.tile(x, (n, 1))
+    evidence = log_likelihood(model, X[:5])
+    monkeypatch.setattr("knockoffs.features.hmm.model.far_rows", lambda model, X: np.arange(len(X)))
+    np.testing.assert_allclose(log_likelihood(model, X[:5]), evidence, rtol=1e-12)
+    h, terms = log_joint_of_paths(model, np.nan_to_num(x, nan=model.emissions.means[1, 0]))
+    density = -0.5 * ((model.emissions.means[1, 0] - model.emissions.means[1]) / model.emissions.sds[1]) ** 2
+    log_joint = terms - (density - np.log(model.emissions.sds[1] * np.sqrt(2 * np.pi)))[h[:, 1]]  # a gap tells nothing
+    law = np.exp(log_joint - np.logaddexp.reduce(log_joint))
+    assert np.logaddexp.reduce(log_joint) == pytest.approx(evidence[0], rel=1e-12)
+    drawn = np.bincount(sample_states(model, X, rng) @ [4, 2, 1], minlength=8) / n
+    assert (np.abs(drawn - law[np.argsort(h @ [4, 2, 1])]) <= 5 * np.sqrt(0.25 / n)).all()
 
 
 @pytest.mark.parametrize(

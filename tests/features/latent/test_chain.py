@@ -8,7 +8,8 @@ from knockoffs.features.latent.chain import classes, draw_latent, jump, sweep
 from knockoffs.features.latent.margins import INTERVAL, Affine, Steps, interval_cells, point_cells
 from knockoffs.features.latent.model import latent_features
 from knockoffs.features.latent.nominal import fit_nominal
-from knockoffs.features.latent.normals import draw_truncated, log_interval, seed_row
+from knockoffs.features.latent.normals import draw_truncated, log_interval
+from knockoffs.sampling.conjugates.markov_chain_kernels import seed_row
 
 N, DRAWS, SWEEPS = 3000, 7, 40
 UNLIKELY = 1e-6  # of each test of calibration: about 20 of them, so a false failure in 50,000 runs

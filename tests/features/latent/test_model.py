@@ -94,23 +94,6 @@ def test_conditional_of_a_step_given_a_step(rng):
     assert drawn.mean() == pytest.approx(share, abs=5 * np.sqrt(0.25 / 4000))
 
 
-def test_scores_look_at_one_cell_only(rng):
-    nominal = label()
-    margins = [fit_curve(np.exp(rng.standard_normal(200))), binary(0.2), nominal]
-    S = np.eye(4)
-    model = latent_features(margins, [1.0], [np.zeros(4)], [S])
-    X = model.sample(30, rng)
-    X[0, 0] = np.nan
-    scores = model.scores(X)
-    assert np.isnan(scores[0, 0]) and not np.isnan(scores[1:]).any()
-    changed = X.copy()
-    changed[:, 0] = 1.0
-    np.testing.assert_array_equal(model.scores(changed)[:, 1:], scores[:, 1:])
-    order = np.argsort(X[1:, 0])
-    assert (np.diff(scores[1:, 0][order]) >= 0).all()
-    np.testing.assert_array_equal(scores[:, 2], X[:, 2])
-
-
 def test_wrong_number_of_columns_is_refused():
     model = latent_features([Affine()], [1.0], [[0]], [[[1.0]]])
     with pytest.raises(InputError, match="has 1 columns"):

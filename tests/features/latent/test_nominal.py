@@ -8,7 +8,7 @@ from knockoffs.errors import InputError
 from knockoffs.features.latent.kinds import directions, fit_both, place_levels, positions
 from knockoffs.features.latent.margins import FREE, INTERVAL, Affine, Steps
 from knockoffs.features.latent.model import latent_features
-from knockoffs.features.latent.nominal import fit_nominal, interval_quantile
+from knockoffs.features.latent.nominal import fit_nominal
 
 S = np.array([[1.0, 0.6, 0.3], [0.6, 1.0, 0.5], [0.3, 0.5, 1.0]])
 KINDS = ["continuous", "nominal", "continuous"]
@@ -55,11 +55,6 @@ def test_a_coordinate_that_no_box_cuts_is_left_out():
     margin = fit_nominal(np.repeat([0.0, 1.0, 2.0, 3.0], 5), where)
     assert margin.n_coordinates == 1
     np.testing.assert_array_equal(margin.codes[np.argsort(margin.low[:, 0])], [0, 1, 2, 3])
-
-
-def test_quantiles_between_two_ends():
-    at = interval_quantile(0.3, np.ones(1), np.zeros(1), np.ones(1), -1.0, 0.5)
-    assert (ndtr(at) - ndtr(-1)) / (ndtr(0.5) - ndtr(-1)) == pytest.approx(0.3, abs=1e-12)
 
 
 def test_cells_are_the_boxes_and_scores_lie_inside(rng):

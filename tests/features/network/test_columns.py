@@ -6,7 +6,7 @@ import pytest
 
 from knockoffs.errors import InputError
 from knockoffs.features.network import DiscreteNetwork
-from knockoffs.features.network.columns import observe_columns
+from knockoffs.features.network.model import observe_columns
 from knockoffs.features.source import knockoff_source
 
 PARENTS = {"smoke": (), "ill": ("smoke",)}

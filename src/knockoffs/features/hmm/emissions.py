@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.sampling.categorical import sample_weights
 from knockoffs.sampling.conjugates.markov_chain import as_probabilities, draw_key, encode_states, over_rows
+from knockoffs.sampling.factors import log
 from knockoffs.sampling.network import BayesianNetwork, Blanket
 
 BLOCK_BYTES = 1 << 26  # likelihoods held at once where every cell has its own
@@ -20,20 +21,13 @@ BLOCK_BYTES = 1 << 26  # likelihoods held at once where every cell has its own
 
 @dataclass(frozen=True)
 class DiscreteEmissions:
-    """Symbols: ``table[j, k, m]`` is P(X_j = symbol m | H_j = k), shape (p, K, M).
+    """Symbols: ``table[j, k, m]`` is P(X_j = symbol m | H_j = k), shape (p, K, M)."""
 
-    Parameters
-    ----------
-    table : array, shape (p, K, M)
-    symbols : array, shape (M,), optional
-        The value of X that each symbol is, any numbers at all, in rising order; 0, ..., M - 1 if left out.
-    genotypes : bool
-        Whether negative numbers and 9 are missing cells, as in files of genotypes. A missing cell is else NaN, and a
-        negative number a symbol or an error.
-    """
-
-    table: NDArray
+    table: NDArray  # shape (p, K, M)
+    # shape (M,): the value of X that each symbol is, any numbers at all, in rising order; 0, ..., M - 1 if left out
     symbols: NDArray | None = None
+    # whether negative numbers and 9 are missing cells, as in files of genotypes. A missing cell is else NaN, and a
+    # negative number a symbol or an error.
     genotypes: bool = False
 
     def __post_init__(self) -> None:
@@ -92,10 +86,6 @@ class DiscreteEmissions:
         """First row, codes and likelihood of the codes, a block at a time: here all rows at once."""
         yield 0, self.encode(X), self._likelihood
 
-    def skip(self, rows: NDArray[np.intp], codes: NDArray, likelihood: NDArray) -> None:
-        """Take all cells of some rows of a block for missing."""
-        codes[rows] = self.table.shape[2]
-
     @cached_property
     def _spreads(self) -> NDArray:
         """Largest difference of log likelihoods between two states that can emit a symbol, shape (p, M + 1)."""
@@ -125,13 +115,11 @@ class DiscreteEmissions:
 
     def log_likelihood(self, X: NDArray) -> NDArray:
         """Log P(X_j | H_j = k) of every cell, shape (p, n, K), 0 where missing."""
-        with np.errstate(divide="ignore"):
-            return np.log(self._likelihood)[np.arange(X.shape[1])[:, None], self.encode(X).T]
+        return log(self._likelihood)[np.arange(X.shape[1])[:, None], self.encode(X).T]
 
     def log_prob(self, X: NDArray, H: NDArray) -> NDArray:
         """Log P(X_j | H_j) of every cell, 0 where missing, shape (n, p)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self._likelihood[np.arange(X.shape[1]), self.encode(X), H])
+        return log(self._likelihood[np.arange(X.shape[1]), self.encode(X), H])
 
 
 @dataclass(frozen=True)
@@ -180,10 +168,6 @@ class GaussianEmissions:
             log_likelihood -= log_likelihood.max(axis=2, keepdims=True)  # an outlier must not underflow in every state
             codes = np.tile(np.arange(len(rows), dtype=np.int32)[:, None], (1, p))
             yield start, codes, np.exp(log_likelihood)
-
-    def skip(self, rows: NDArray[np.intp], codes: NDArray, likelihood: NDArray) -> None:
-        """Take all cells of some rows of a block for missing."""
-        likelihood[:, rows] = 1.0
 
     def spread(self, X: NDArray) -> NDArray:
         """Largest difference of log likelihoods between two states, added up over the sites, shape (n,)."""
@@ -253,8 +237,7 @@ class GenotypeEmissions:
         sites = np.arange(X.shape[1])
         a, b = self.theta[sites, A], self.theta[sites, B]
         table = np.stack([(1 - a) * (1 - b), a * (1 - b) + (1 - a) * b, a * b, np.ones_like(a)], axis=2)
-        with np.errstate(divide="ignore"):
-            return np.log(np.take_along_axis(table, self.encode(X).astype(np.intp)[..., None], axis=2)[..., 0])
+        return log(np.take_along_axis(table, self.encode(X).astype(np.intp)[..., None], axis=2)[..., 0])
 
 
 @dataclass(frozen=True)

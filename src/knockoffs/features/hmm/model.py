@@ -36,8 +36,9 @@ from knockoffs.features.hmm.emissions import (
     GaussianEmissions,
     fill_missing,
 )
-from knockoffs.sampling.categorical import sample_weights
+from knockoffs.sampling.categorical import sample_categorical, sample_weights
 from knockoffs.sampling.conjugates.markov_chain import Chain, GroupedChain, MarkovChain, draw_key, over_rows
+from knockoffs.sampling.factors import log
 from knockoffs.sampling.network import BayesianNetwork, Conjugate, Identity, Node
 
 if TYPE_CHECKING:
@@ -57,26 +58,43 @@ def sample_states(model: HiddenMarkov, X: NDArray, rng: Generator, n_jobs: int =
     H, key = np.empty(X.shape, np.uint8 if K <= 256 else np.int32), draw_key(rng)
     segment = forward_backward.segment_length(X.shape[1], K)
     far = far_rows(model, X)
-    for start, codes, likelihood in model.emissions.blocks(X):
-        if far.size:
-            model.emissions.skip(far[(far >= start) & (far < start + len(codes))] - start, codes, likelihood)
-        law = (model.initial, model.transitions, likelihood)
+    near = np.setdiff1d(np.arange(len(X)), far)
+    for start, codes, likelihood in model.emissions.blocks(X[near] if far.size else X):
+        law = (model.initial[None], model.transitions, likelihood)
 
         def work(
             rows: slice, start: int = start, codes: NDArray = codes, law: tuple[NDArray, NDArray, NDArray] = law
         ) -> None:
             first = start + rows.start
-            out = H[first : start + rows.stop]
-            place = forward_backward.sample_states(codes[rows], *law, key, first, segment, out)
-            refuse_impossible(place, first, X)
+            drawn = np.empty(codes[rows].shape, H.dtype)
+            place = forward_backward.sample_states(codes[rows], *law, key, first, segment, drawn)
+            refuse_impossible(place, X, near[first:])
+            H[near[first : first + len(drawn)]] = drawn
 
         over_rows(work, len(codes), n_jobs)
-    log_law = _log(model.initial), _log(model.transitions)
     for rows, E in log_likelihoods(model.emissions, X[far]):
-        drawn = np.empty((E.shape[1], E.shape[0]), H.dtype)
-        place = forward_backward.sample_states_in_logs(E, *log_law, key, far[rows], drawn)
-        refuse_impossible(place, 0, X[far[rows]])
-        H[far[rows]] = drawn
+        H[far[rows]] = _sample_in_logs(model, E, X[far[rows]], rng)
+    return H
+
+
+def _filter_in_logs(model: HiddenMarkov, E: NDArray) -> NDArray:
+    """Log P(H_j = k, X_1, ..., X_j), shape (p, n, K), from log likelihoods: no state is lost by underflow."""
+    laws = np.empty_like(E)
+    laws[0] = log(model.initial) + E[0]
+    for j in range(1, len(E)):
+        laws[j] = logsumexp(laws[j - 1][:, :, None] + log(model.transitions[j - 1]), axis=1) + E[j]
+    return laws
+
+
+def _sample_in_logs(model: HiddenMarkov, E: NDArray, X: NDArray, rng: Generator) -> NDArray:
+    """H ~ P(H | X) of some rows, shape (n, p), from log likelihoods."""
+    laws = _filter_in_logs(model, E)
+    for row in np.flatnonzero(np.isneginf(laws[-1]).all(axis=1)):
+        refuse_impossible(int(row) * len(E), X)
+    H = np.empty((E.shape[1], len(E)), np.intp)
+    for j in range(len(E) - 1, -1, -1):
+        ahead = 0.0 if j == len(E) - 1 else log(model.transitions[j][:, H[:, j + 1]].T)
+        H[:, j] = sample_categorical(laws[j] + ahead, rng)
     return H
 
 
@@ -96,18 +114,17 @@ def far_rows(model: HiddenMarkov, X: NDArray) -> NDArray[np.intp]:
     return np.flatnonzero(model.emissions.spread(X) > LARGEST_SPREAD)
 
 
-def _log(probabilities: NDArray) -> NDArray:
-    with np.errstate(divide="ignore"):
-        return np.log(probabilities)
+def refuse_impossible(place: int, X: NDArray, numbers: NDArray[np.intp] | None = None) -> None:
+    """Raise an error for the place that a sampler of P(H | X) could not explain, if there is one.
 
-
-def refuse_impossible(place: int, first: int, X: NDArray) -> None:
-    """Raise an error for the place that a sampler of P(H | X) could not explain, if there is one."""
+    ``numbers`` are those of the sampler's rows in X.
+    """
     if place >= 0:
         row, site = divmod(place, X.shape[1])
+        row = row if numbers is None else int(numbers[row])
         raise InputError(
-            f"row {first + row}, site {site}: X = {X[first + row, site]} is impossible under the model given the sites "
-            "before it. The model does not fit this row, or it was fitted to other symbols."
+            f"row {row}, site {site}: X = {X[row, site]} is impossible under the model given the sites before it. The "
+            "model does not fit this row, or it was fitted to other symbols."
         )
 
 
@@ -127,13 +144,8 @@ def log_likelihood(model: HiddenMarkov, X: NDArray) -> NDArray:
     near = np.setdiff1d(np.arange(len(X)), far)
     for rows, E in log_likelihoods(model.emissions, X[near]):
         total[near[rows]] = filter_states(model, E)[1]
-    if far.size:
-        from knockoffs.features.posterior import forward_backward
-
-        for rows, E in log_likelihoods(model.emissions, X[far]):
-            evidence = np.empty(E.shape[1])
-            forward_backward.log_evidence_in_logs(E, _log(model.initial), _log(model.transitions), evidence)
-            total[far[rows]] = evidence
+    for rows, E in log_likelihoods(model.emissions, X[far]):
+        total[far[rows]] = logsumexp(_filter_in_logs(model, E)[-1], axis=1)
     return total
 
 
@@ -168,11 +180,9 @@ def state_given_others(model: HiddenMarkov, j: int, X: NDArray) -> NDArray:
     X[:, j] = np.nan
     out = np.empty((len(X), len(model.initial)))
     for rows, E in log_likelihoods(model.emissions, X):
-        before, after = _log(model.initial) + E[0], np.zeros(E.shape[1:])
-        for i in range(j):
-            before = logsumexp(before[:, :, None] + _log(model.transitions[i]), axis=1) + E[i + 1]
+        before, after = _filter_in_logs(model, E[: j + 1])[j], np.zeros(E.shape[1:])
         for i in range(len(E) - 1, j, -1):
-            after = logsumexp(_log(model.transitions[i - 1]) + (E[i] + after)[:, None, :], axis=2)
+            after = logsumexp(log(model.transitions[i - 1]) + (E[i] + after)[:, None, :], axis=2)
         law = before + after
         total = logsumexp(law, axis=1, keepdims=True)
         bad = np.flatnonzero(~np.isfinite(total))

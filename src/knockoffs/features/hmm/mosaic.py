@@ -107,15 +107,9 @@ def join_mosaics(parts: Sequence[Mosaic]) -> Mosaic:
 
 @dataclass(frozen=True)
 class MosaicFeatures(ABC):
-    """P^X of haplotypes or genotypes: one or two hidden chains that stay or jump, and X below them.
+    """P^X of haplotypes or genotypes: one or two hidden chains that stay or jump, and X below them."""
 
-    Parameters
-    ----------
-    mosaic : Mosaic
-        Of one haplotype.
-    """
-
-    mosaic: Mosaic
+    mosaic: Mosaic  # of one haplotype
     groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
     fills_missing: ClassVar[bool] = True
     chains: ClassVar[tuple[str, ...]]  # names of the hidden nodes
@@ -143,15 +137,7 @@ class MosaicFeatures(ABC):
     def as_network(
         self, *, hidden_knockoff: str = "copy", feature_of: ArrayLike | None = None, n_jobs: int | None = None
     ) -> BayesianNetwork:
-        """H -> X of haplotypes, or A -> X <- B of genotypes.
-
-        Parameters
-        ----------
-        hidden_knockoff, feature_of
-            As in HiddenMarkov.
-        n_jobs : int, optional
-            Threads that share the rows; the draws do not depend on it.
-        """
+        """H -> X of haplotypes, or A -> X <- B of genotypes; with the options of HiddenMarkov."""
         jobs = n_jobs or 1
         groups = None if feature_of is None else np.asarray(feature_of)
         chain = move_chain(replace(self.mosaic.chain, n_jobs=jobs), hidden_knockoff, groups)
@@ -192,7 +178,7 @@ class MosaicFeatures(ABC):
 
         def work(rows: slice) -> None:
             place = self.draw_states(codes[rows], key, rows.start, tuple(H[rows] for H in states.values()))
-            refuse_impossible(place, rows.start, np.asarray(X))
+            refuse_impossible(place, np.asarray(X), np.arange(rows.start, rows.stop))
 
         over_rows(work, len(codes), n_jobs)
         return states
@@ -200,12 +186,7 @@ class MosaicFeatures(ABC):
 
 @dataclass(frozen=True)
 class HaplotypeModel(MosaicFeatures):
-    """P^X of haplotypes, X_j = 0 or 1: H -> X with a chain that stays or jumps.
-
-    Parameters
-    ----------
-    mosaic : Mosaic
-    """
+    """P^X of haplotypes, X_j = 0 or 1: H -> X with a chain that stays or jumps."""
 
     chains: ClassVar[tuple[str, ...]] = ("H",)
     value: ClassVar[str] = "allele"
@@ -227,7 +208,7 @@ class HaplotypeModel(MosaicFeatures):
         likelihood = np.stack([1 - theta, theta, np.ones_like(theta)], axis=1)
         segment = forward_backward.segment_length(len(theta), theta.shape[1], forward_backward.FEW_BYTES)
         law = (chain.alpha, chain.jump, likelihood)
-        return forward_backward.sample_jump_states(codes, *law, key, first, segment, *states)
+        return forward_backward.sample_states(codes, *law, key, first, segment, *states)
 
     def sample(self, n: int, rng: Generator) -> NDArray:
         """Draw n haplotypes, shape (n, p)."""
@@ -248,11 +229,6 @@ class GenotypeModel(MosaicFeatures):
     A pair of ancestors without an order has K (K + 1) / 2 values. Here the two chains keep an order: they are
     independent, so each is knocked off on its own, and (A_j, B_j, X_j) and their copies can be exchanged in any set of
     sites, which is all that validity asks for.
-
-    Parameters
-    ----------
-    mosaic : Mosaic
-        Of one haplotype.
     """
 
     chains: ClassVar[tuple[str, ...]] = ("A", "B")

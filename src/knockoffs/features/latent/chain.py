@@ -9,10 +9,8 @@ from joblib import delayed, effective_n_jobs
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
-from scipy.special import ndtr
 
-from knockoffs.features.latent.density import draw_starts, jump_rows, log_densities
-from knockoffs.features.latent.gibbs import Classes, sweep_rows
+from knockoffs.features.latent.gibbs import Classes, draw_starts, jump_rows, log_densities, sweep_rows
 from knockoffs.features.latent.margins import FREE, POINT, LatentCells
 from knockoffs.machine.parallel import in_place
 
@@ -92,18 +90,6 @@ def log_density_of(cells: LatentCells, law: Classes, *, n_draws: int) -> NDArray
     order = points_first(cells)
     means, key = np.ascontiguousarray(law.means[:, order]), np.array([1, 2], np.uint64)
     return log_densities(cells.columns(order), law.log_weights, means, factors_of(law, order), key, n_draws)
-
-
-def cell_densities(cells: LatentCells, law: Classes, *, n_draws: int = 16, elsewhere: float = 0.01) -> NDArray:
-    """Log density of the cells of each row, by importance sampling with fixed random numbers, and with a floor.
-
-    There are ``n_draws`` of each class. An ``elsewhere`` share of rows may be anywhere: Cauchy variables at points,
-    and independent normals in intervals.
-    """
-    value = log_density_of(cells, law, n_draws=n_draws)
-    in_cell = np.log(np.maximum(ndtr(cells.high) - ndtr(cells.low), np.finfo(float).tiny))
-    anywhere = np.where(cells.status == POINT, -np.log(np.pi * (1 + cells.start**2)), in_cell).sum(axis=1)
-    return np.logaddexp(np.log(1 - elsewhere) + value, np.log(elsewhere) + anywhere)
 
 
 def factors_of(law: Classes, order: NDArray[np.intp]) -> NDArray:

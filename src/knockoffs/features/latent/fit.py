@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dpotrf
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
-from knockoffs.features.covariance import FEW, PLENTY, choose_correlations, fold_of, held_out_intensity, simplest
+from knockoffs.features.covariance import FEW, PLENTY, choose_correlations, held_out_intensity, weighted_moments
 from knockoffs.features.em import Mixture, one_component
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures
-from knockoffs.features.latent.chain import cell_densities, classes
 from knockoffs.features.latent.kinds import check_cells, cut_again, fit_both, kinds_of, place_levels
 from knockoffs.features.latent.margins import (
     POINT,
@@ -41,6 +40,7 @@ from knockoffs.features.latent.search import (
     choose_classes,
     choose_shrinkage,
     choose_units,
+    class_moments,
 )
 from knockoffs.features.latent.stochastic_em import (
     FLOOR,
@@ -50,9 +50,9 @@ from knockoffs.features.latent.stochastic_em import (
     fit_one_class,
     frame_of,
     pool_classes,
-    scatter,
     separate,
 )
+from knockoffs.features.mixture_path import numbers_to_try
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw
 from knockoffs.sampling.conjugates.low_rank import COLUMNS_AT_ONCE, LowRankLaw, low_rank_entropy
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
@@ -120,7 +120,7 @@ def fit_latent(
     rows, cells = X, read_cells(scored, X)
     if not cells.all_points:
         rows, cells = X[spaced(len(X), D)], cells.rows(spaced(len(X), D))
-    numbers = _candidates(n_classes, len(X), D)
+    numbers = candidates_for(len(X), D) if n_classes is None else numbers_to_try("n_classes", n_classes, len(X))
     one = None if cells.all_points else _by_stochastic_em(cells, frame, n_jobs)
     L = cells.start if one is None else one[0].L
     choice = _choose(rows, L, scored, in_units, numbers, n_jobs)
@@ -129,7 +129,7 @@ def fit_latent(
         cells, one = read_cells(margins, rows), None
         L = np.where(cells.status == POINT, cells.start, L)
     wide = _of_few_rows(cells.start, inner, diagonal) if cells.all_points and choice.mixture.n_components == 1 else None
-    if choice.mixture.n_components > 1 and (len(numbers) == 1 or _confirmed(cells, frame, L, choice.mixture, n_jobs)):
+    if choice.mixture.n_components > 1:
         fit, how = _several(cells, frame, L, choice.mixture, n_jobs)
         margins = cut_again(margins, frame.layout.column_of, fit.weights, fit.means, fit.covariances)
     elif wide is not None:
@@ -143,7 +143,7 @@ def fit_latent(
     _warn_near(fit.covariances, cells.start, frame.layout, called)
     laws = _laws(fit, diagonal, inner, unseen(cells.start, frame.unit)) if wide is None else (wide,)
     chosen_by = "held_out" if choice.values else ""
-    mixture = MixtureFeatures(fit.weights, laws, inner, {}, choice.values, chosen_by, float(len(X)))
+    mixture = MixtureFeatures(fit.weights, laws, inner, choice.values, chosen_by, float(len(X)))
     return LatentFeatures(tuple(margins), mixture, owners, words, choice.values, _notes(choice, how))
 
 
@@ -163,18 +163,6 @@ def spaced(n: int, D: int, *, most: int = 10_000, a_coordinate: int = 40) -> sli
     """
     size = max(most, a_coordinate * D)
     return slice(None) if n <= size else np.arange(size) * n // size
-
-
-def _candidates(n_classes: int | Iterable[int] | None, n: int, D: int) -> list[int]:
-    if n_classes is None:
-        return candidates_for(n, D)
-    listed = list(n_classes) if isinstance(n_classes, Iterable) else [n_classes]
-    for k in listed:
-        if not isinstance(k, int | np.integer) or not 1 <= k <= n:
-            raise InputError(f"n_classes={k!r}: expected whole numbers between 1 and the number of rows, {n}.")
-    if not listed:
-        raise InputError("n_classes is empty: give a number or a range, for instance range(1, 11).")
-    return sorted({int(k) for k in listed})
 
 
 def _choose(
@@ -221,8 +209,8 @@ def _by_moments(L: NDArray, frame: Frame) -> tuple[Fit, str]:
     """One class of rows whose L is known, and in words how its correlations were estimated."""
     n, D = L.shape
     check_covariance_memory(D)
-    mean = L.mean(axis=0)
-    S, how = scatter(L, mean) / n, ""
+    mean, S = weighted_moments(L, np.ones(n))
+    how = ""
     if n < PLENTY * D:
         sd = np.sqrt(np.diagonal(S))
         R, how = choose_correlations((L - mean) / sd)
@@ -241,30 +229,13 @@ def _several(cells: LatentCells, frame: Frame, L: NDArray, mixture: Mixture, n_j
     """Several classes: moments where L is known, stochastic EM from them where it is not; and how, in words."""
     shares = mixture.posterior(L)
     shrunk = _shrinkage(cells, shares)
-    rows = shares.sum(axis=0)
-    means = shares.T @ L / rows[:, None]
-    centred = (L - mean for mean in means)  # one class at a time
-    raw = np.stack([(c * share[:, None]).T @ c / share.sum() for c, share in zip(centred, shares.T, strict=True)])
+    rows, means, raw = class_moments(L, shares)
     covariances = pool_classes(rows, raw, cells, frame, shrunk)
     start = Fit(rows / rows.sum(), means, covariances, np.zeros(len(L), np.intp), L)
     if cells.all_points:
         return start, str(shrunk)
     fit = fit_classes(cells, frame, start, shrunk=shrunk, rng=np.random.default_rng(0), n_jobs=n_jobs)
     return fit, str(shrunk)
-
-
-def _confirmed(cells: LatentCells, frame: Frame, L: NDArray, mixture: Mixture, n_jobs: int | None) -> bool:
-    """Whether the cells of held-out rows, too, are likelier with the classes than with one.
-
-    Classes are searched for in L, which was completed under one class. Where most cells are intervals, stochastic EM
-    may find that nothing in the cells asks for them. Where L is known there is nothing more to ask.
-    """
-    if cells.all_points:
-        return True
-    held = fold_of(len(L)) == 0
-    some, rest = cells.rows(held), cells.rows(~held)
-    fits = _by_stochastic_em(rest, frame, n_jobs)[0], _several(rest, frame, L[~held], mixture, n_jobs)[0]
-    return simplest([cell_densities(some, classes(fit.weights, fit.means, fit.covariances)) for fit in fits]) == 1
 
 
 def _shrinkage(cells: LatentCells, shares: NDArray) -> Shrinkage:
@@ -354,50 +325,41 @@ def with_room(
     inverse = np.linalg.inv(F)
     S, N = (inverse @ A @ inverse.T for A in (law.covariance, np.diag(noise)))
     s = np.ones(feature_of.max() + 1)
-    value = _entropy(s, S, N, feature_of, barrier)
+    value, gradient, hessian = _entropy(s, S, N, feature_of, barrier)
     for _ in range(n_steps):
-        gradient, hessian = _slopes(s, S, N, feature_of, barrier)
         step = np.linalg.solve(hessian, gradient)
         decrement = float(gradient @ step)
         length = 1.0
-        while (found := _entropy(s + length * step, S, N, feature_of, barrier)) < value + 0.1 * length * decrement:
+        while (found := _entropy(s + length * step, S, N, feature_of, barrier))[0] < value + 0.1 * length * decrement:
             length /= 2
             if length < 1e-8:
                 break
         else:
-            s, value = s + length * step, found
+            s, (value, gradient, hessian) = s + length * step, found
             if decrement > 1e-8:
                 continue
         break
     return GaussianLaw(law.mean, law.covariance, F * s[feature_of] @ F.T)
 
 
-def _parts(
+def _entropy(
     s: NDArray, S: NDArray, N: NDArray, feature_of: NDArray[np.intp], barrier: float
-) -> list[tuple[float, float, NDArray]]:
-    """Weight, sign of D, and matrix of each log determinant."""
+) -> tuple[float, NDArray, NDArray]:
+    """Entropy, its gradient in the numbers of the features, and minus the matrix of its second derivatives."""
+    own = (feature_of[:, None] == np.arange(len(s))).astype(float)
     D = np.diag(s[feature_of])
-    return [(1 - barrier, -1, 2 * S + N - D), (1 - barrier, 1, D + N), (barrier, -1, 2 * S - D), (barrier, 1, D)]
-
-
-def _entropy(s: NDArray, S: NDArray, N: NDArray, feature_of: NDArray[np.intp], barrier: float) -> float:
-    total = 0.0
-    for weight, _, A in _parts(s, S, N, feature_of, barrier):
+    total, gradient, hessian = 0.0, np.zeros(len(s)), np.zeros((len(s), len(s)))
+    for weight, sign, A in (
+        (1 - barrier, -1, 2 * S + N - D),
+        (1 - barrier, 1, D + N),
+        (barrier, -1, 2 * S - D),
+        (barrier, 1, D),
+    ):
         factor, failed = dpotrf(A, lower=1)
         if failed:
-            return -np.inf
-        total += 2 * weight * float(np.log(np.diagonal(factor)).sum())
-    return total
-
-
-def _slopes(
-    s: NDArray, S: NDArray, N: NDArray, feature_of: NDArray[np.intp], barrier: float
-) -> tuple[NDArray, NDArray]:
-    """Gradient, and minus the matrix of second derivatives, in the numbers of the features."""
-    own = (feature_of[:, None] == np.arange(len(s))).astype(float)
-    gradient, hessian = np.zeros(len(s)), np.zeros((len(s), len(s)))
-    for weight, sign, A in _parts(s, S, N, feature_of, barrier):
+            return -np.inf, gradient, hessian
         P = np.linalg.inv(A)
+        total += 2 * weight * float(np.log(np.diagonal(factor)).sum())
         gradient += weight * sign * np.diagonal(P) @ own
         hessian += weight * own.T @ (P * P) @ own
-    return gradient, hessian
+    return total, gradient, hessian

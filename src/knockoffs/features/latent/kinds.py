@@ -7,13 +7,13 @@ and with several classes those of their mixture: otherwise knockoffs would not h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features.covariance import N_FOLDS, fold_of, simplest
@@ -29,7 +29,7 @@ from knockoffs.features.latent.margins import (
     fit_steps,
     read_cells,
 )
-from knockoffs.features.latent.nominal import Nominal, fit_nominal
+from knockoffs.features.latent.nominal import Nominal, fit_nominal, mixture_quantiles
 from knockoffs.table.columns import check_kinds, recognise_kind
 
 SEEN = 10  # cells of a column that must be observed, or all of them in a table with fewer rows
@@ -76,12 +76,9 @@ def check_cells(X: NDArray) -> None:
 
 def fit_both(X: NDArray, kinds: Sequence[str]) -> tuple[tuple[ColumnMap, ...], tuple[ColumnMap, ...]]:
     """Margins of every column with smooth columns by their normal scores, and with them in their own units."""
-    scored, in_units = zip(*_both(X, kinds), strict=True)
+    pairs = (_fit_margin(x[~np.isnan(x)], kind) for x, kind in zip(X.T, kinds, strict=True))
+    scored, in_units = zip(*pairs, strict=True)
     return scored, in_units
-
-
-def _both(X: NDArray, kinds: Sequence[str]) -> Iterator[tuple[ColumnMap, ColumnMap]]:
-    return (_fit_margin(x[~np.isnan(x)], kind) for x, kind in zip(X.T, kinds, strict=True))
 
 
 def _fit_margin(x: NDArray, kind: str) -> tuple[ColumnMap, ColumnMap]:
@@ -171,16 +168,9 @@ def directions(
 
     A share ``ridge`` of its variance is added to that of each column of Z, and ``pseudo`` rows to each level, so that
     one without any has a place.
-
-    Returns
-    -------
-    explained : array, shape (r,)
-        Share of the variance of the levels' values that the direction explains.
-    theta : array, shape (n_levels, r)
-        Values of the levels, with variance 1.
-    B : array, shape (D, r)
-        Directions, by which Z has the regression of the values.
-    shares : array, shape (n_levels,)
+    Returned are the share of the variance of the levels' values that each direction explains, shape (r,); these values,
+    with variance 1, shape (n_levels, r); the directions, by which Z has their regression, shape (D, r); and the shares
+    of the levels, shape (n_levels,).
     """
     G = (level[:, None] == np.arange(n_levels)).astype(float)
     shares = (G.sum(axis=0) + pseudo) / (len(G) + pseudo * n_levels)
@@ -231,21 +221,3 @@ def cut_again(
         elif isinstance(margin, Nominal):
             moved[j] = margin.under(weights, means[:, own], deviations[:, own])
     return tuple(moved)
-
-
-def mixture_quantiles(
-    p: NDArray, weights: NDArray, means: NDArray, deviations: NDArray, *, n_halvings: int = 60
-) -> NDArray:
-    """Where a mixture of normals has the cumulated probabilities p, shape (m,), by halving.
-
-    >>> mixture_quantiles(np.array([0.5]), np.array([0.5, 0.5]), np.array([-2.0, 2.0]), np.ones(2)).round(6) + 0.0
-    array([0.])
-    """
-    # the quantile of the mixture lies between those of its parts
-    each = means[:, None] + deviations[:, None] * ndtri(p)
-    low, high = each.min(axis=0), each.max(axis=0)
-    for _ in range(n_halvings):
-        middle = (low + high) / 2
-        below = weights @ ndtr((middle - means[:, None]) / deviations[:, None]) < p
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return (low + high) / 2

@@ -16,7 +16,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from knockoffs.errors import InputError
 from knockoffs.features.latent.normals import interval_mean
 
 POINT, FREE, INTERVAL = 0, 1, 2
@@ -27,22 +26,12 @@ STEEPEST = 3.0  # largest growth rate of a tail: e^3 for each unit of L
 
 
 class LatentCells(NamedTuple):
-    """Constraints on the latent coordinates, one row for each row of X; each array has shape (n, n_coordinates).
+    """Constraints on the latent coordinates, one row for each row of X; each array has shape (n, n_coordinates)."""
 
-    Parameters
-    ----------
-    status : array of int8
-        POINT: L is known. FREE: the cell is missing. INTERVAL: low < L <= high.
-    low, high : array
-        Bounds where the status is INTERVAL, infinite elsewhere.
-    start : array
-        The point, or the mean of the coordinate given its own cell alone: a value inside the constraints.
-    """
-
-    status: NDArray[np.int8]
-    low: NDArray
+    status: NDArray[np.int8]  # POINT: L is known. FREE: the cell is missing. INTERVAL: low < L <= high.
+    low: NDArray  # bounds where the status is INTERVAL, infinite elsewhere
     high: NDArray
-    start: NDArray
+    start: NDArray  # the point, or the mean of the coordinate given its own cell alone: a value inside the constraints
 
     def rows(self, which: NDArray | slice) -> LatentCells:
         """Take some of the rows."""
@@ -73,20 +62,6 @@ def free_cells(n: int, c: int) -> LatentCells:
 def interval_cells(low: NDArray, high: NDArray, start: NDArray) -> LatentCells:
     """LatentCells known up to an interval, shape (n, c)."""
     return LatentCells(np.full(start.shape, INTERVAL, np.int8), low, high, start)
-
-
-def place_codes(codes: NDArray, x: NDArray) -> NDArray[np.intp]:
-    """Place of each label of x among codes, in any order; one that is not among them is refused, NaN is at place 0.
-
-    >>> place_codes(np.array([2.0, 0.0, 1.0]), np.array([0.0, 2.0, np.nan]))[:2]
-    array([1, 0])
-    """
-    order = np.argsort(codes)
-    m = order[np.searchsorted(codes[order], x).clip(max=len(order) - 1)]
-    unknown = (codes[m] != x) & ~np.isnan(x)
-    if unknown.any():
-        raise InputError(f"code {x[unknown][0]:g} of a nominal column was not seen when it was fitted.")
-    return m
 
 
 class ColumnMap(Protocol):
@@ -133,14 +108,9 @@ class Affine:
 
 @dataclass(frozen=True)
 class Rounded(Affine):
-    """X = the value seen next to centre + scale L: numbers with ties, in their own units.
+    """X = the value seen next to centre + scale L: numbers with ties, in their own units."""
 
-    Parameters
-    ----------
-    values : array, shape (m,)
-        Values seen, in increasing order; every knockoff is one of them.
-    """
-
+    # shape (m,): values seen, in increasing order; every knockoff is one of them
     values: NDArray = field(default_factory=lambda: np.zeros(1))
 
     def write(self, l: NDArray) -> NDArray:  # noqa: E741
@@ -158,18 +128,10 @@ class Rounded(Affine):
 
 @dataclass(frozen=True)
 class Steps:
-    """X = values_m where cuts_m < L <= cuts_{m+1}: counts, ordered labels, 0/1, rounded numbers.
+    """X = values_m where cuts_m < L <= cuts_{m+1}: counts, ordered labels, 0/1, rounded numbers."""
 
-    Parameters
-    ----------
-    values : array, shape (m,)
-        Values seen, in increasing order; every knockoff is one of them.
-    cuts : array, shape (m + 1,)
-        From -inf to inf, at the standard normal quantiles of the cumulated shares.
-    """
-
-    values: NDArray
-    cuts: NDArray
+    values: NDArray  # shape (m,): values seen, in increasing order; every knockoff is one of them
+    cuts: NDArray  # shape (m + 1,): from -inf to inf, at the standard normal quantiles of the cumulated shares
     n_coordinates = 1
 
     @cached_property
@@ -203,24 +165,15 @@ class Curve:
 
     Beyond the last knot g(l) = x_last + slope (exp(rate t) - 1) / rate, t = l - l_last (linear at rate 0), and the
     same mirrored below the first.
-
-    Parameters
-    ----------
-    l, x : array, shape (m,)
-        Knots, both non-decreasing. A step is a pair of knots with the same x, a jump beside it one with neighbouring l.
-    atoms : array, shape (a,)
-        Values of the steps, in increasing order.
-    low, high : array, shape (a,)
-        Interval of L of each atom.
-    tails : ((float, float), (float, float))
-        Slope and rate of the lower and of the upper tail; slope 0 where an atom ends the column.
     """
 
+    # knots, shape (m,), both non-decreasing: a step is a pair with the same x, a jump beside it one with neighbouring l
     l: NDArray  # noqa: E741
     x: NDArray
-    atoms: NDArray
-    low: NDArray
-    high: NDArray
+    atoms: NDArray  # shape (a,): values of the steps, in increasing order
+    low: NDArray  # shape (a,): interval of L of each atom
+    high: NDArray  # shape (a,)
+    # slope and rate of the lower and of the upper tail; slope 0 where an atom ends the column
     tails: tuple[tuple[float, float], tuple[float, float]]
     n_coordinates = 1
 
@@ -416,19 +369,11 @@ def write_values(margins: Sequence[ColumnMap], L: NDArray) -> NDArray:
 
 
 class Coordinates(NamedTuple):
-    """Which coordinates belong to which column.
+    """Which coordinates belong to which column."""
 
-    Parameters
-    ----------
-    column_of : array of int, shape (D,)
-        Column of each coordinate.
-    first, last : array of int, shape (D,)
-        Range of the coordinates of the same column.
-    """
-
-    column_of: NDArray[np.intp]
-    first: NDArray[np.intp]
-    last: NDArray[np.intp]
+    column_of: NDArray[np.intp]  # shape (D,): column of each coordinate
+    first: NDArray[np.intp]  # shape (D,): range of the coordinates of the same column
+    last: NDArray[np.intp]  # shape (D,)
 
     @property
     def blocks(self) -> list[tuple[int, int]]:

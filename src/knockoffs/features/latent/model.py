@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
@@ -42,7 +42,7 @@ from knockoffs.features.latent.stochastic_em import separate
 from knockoffs.sampling.conjugates.gaussian import Gaussian
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.pair import Pair, check_features
-from knockoffs.sampling.sampler import sample_knockoffs, sample_several
+from knockoffs.sampling.sampler import draw_copies
 from knockoffs.table.columns import KINDS
 
 N_SWEEPS = (20, 60)  # fewest and most sweeps of a draw, where a cell is an interval; without one, the first is exact
@@ -54,29 +54,15 @@ THIN = 5  # sweeps between two draws of a conditional
 
 @dataclass(frozen=True)
 class LatentFeatures:
-    """P^X of X_j = g_j(L_j), where L given K = k is N(mean_k, S_k).
+    """P^X of X_j = g_j(L_j), where L given K = k is N(mean_k, S_k)."""
 
-    Parameters
-    ----------
-    margins : tuple of ColumnMap
-        g_j of each column.
-    mixture : MixtureFeatures
-        Law of (K, L) over the latent coordinates, with the matrices D of its knockoffs.
-    feature_of : array of int, shape (n_columns,)
-    kinds : tuple of str
-        "continuous", "count", "ordinal", "binary" or "nominal", for each column.
-    criterion : dict
-        Criterion for each number of classes tried; empty for given parameters.
-    notes : tuple of str
-        What was decided in the fit.
-    """
-
-    margins: tuple[ColumnMap, ...]
-    mixture: MixtureFeatures
-    feature_of: NDArray[np.intp]
-    kinds: tuple[str, ...]
+    margins: tuple[ColumnMap, ...]  # g_j of each column
+    mixture: MixtureFeatures  # law of (K, L) over the latent coordinates, with the matrices D of its knockoffs
+    feature_of: NDArray[np.intp]  # shape (n_columns,)
+    kinds: tuple[str, ...]  # "continuous", "count", "ordinal", "binary" or "nominal", for each column
+    # criterion for each number of classes tried; empty for given parameters
     criterion: dict[int, float] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was decided in the fit
 
     fills_missing: ClassVar[bool] = True  # cells that are NaN are drawn, given the others of their row
 
@@ -158,19 +144,6 @@ class LatentFeatures:
             return np.logaddexp.reduce(self.mixture.log_joint(cells.start), axis=1) + jacobian
         return log_density_of(cells, self.law, n_draws=n_draws) + jacobian
 
-    def scores(self, X: NDArray) -> NDArray:
-        """Monotone score of each column, shape (n, n_columns): the mean of L_j given x_j alone; NaN where missing.
-
-        It looks at no other cell, so scores of [X, X_tilde] swap as X and X_tilde do. A nominal column has no order
-        and keeps its codes, a constant one its value.
-        """
-        X = np.asarray(X, dtype=float)
-        columns = [
-            X[:, j] if margin.n_coordinates != 1 or isinstance(margin, Nominal) else margin.read(X[:, j]).start[:, 0]
-            for j, margin in enumerate(self.margins)
-        ]
-        return np.where(np.isnan(X), np.nan, np.column_stack(columns))
-
     def conditional(
         self,
         j: int,
@@ -200,10 +173,6 @@ class LatentFeatures:
         hidden, states = rng.spawn(2)
         L = self.draw_hidden(X, hidden, n_jobs=n_jobs)[1]
         return LatentResampler(self, X, L, states.bit_generator.seed_seq)  # type: ignore[arg-type]
-
-    def conditional_together(self, columns: NDArray[np.intp], X: NDArray, rng: Generator, n_draws: int) -> NDArray:
-        """Draws of several columns given the others and one draw of their L, shape (n_draws, n, n_columns)."""
-        return self.resampler(X, rng).given_others(columns)(rng, n_draws)
 
     def coordinates(self, X: NDArray) -> NDArray:
         """L of the rows in which it is known, by whose moments one class is told; of several classes no rows."""
@@ -255,23 +224,20 @@ class LatentSampler:
     model: LatentFeatures
     n_sweeps: int | None = None
     n_jobs: int | None = None
+    draws_several: ClassVar[bool] = True
 
     @property
     def feature_of(self) -> NDArray[np.intp]:
         """Feature of each column."""
         return self.model.feature_of
 
-    def sample(self, X: NDArray, rng: Generator) -> Pair:
-        """X, its missing cells drawn, beside its knockoffs."""
-        return self.sample_several(X, 1, rng)
-
-    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
+    def sample(self, X: NDArray, rng: Generator, m: int = 1) -> Pair:
         """X, its missing cells drawn, beside m knockoffs of it."""
         model, X = self.model, np.asarray(X, dtype=float)
         cells = model.read(X)
         if cells.all_points:
             L, network = cells.start, model.mixture.as_network()
-            copies = sample_several(network, L, m, rng) if m > 1 else [sample_knockoffs(network, L, rng)]
+            copies: Iterable[NDArray] = draw_copies(network, L, rng, m)
             X = self._complete(X, L)  # a constant column has no coordinate, and may lack cells
             del L, cells  # each is as large as the table
         else:
@@ -298,22 +264,11 @@ def latent_features(
     *,
     diagonal: str = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
-    kinds: Sequence[str] | None = None,
 ) -> LatentFeatures:
     """P^X with given margins and given parameters of L.
 
-    Parameters
-    ----------
-    margins : sequence of ColumnMap
-        One for each column.
-    weights, means, covariances : array-like, shape (l,), (l, D), (l, D, D)
-        Of the classes, over the coordinates of all columns in order.
-    diagonal : str
-        Which matrix D: see ``DIAGONALS``.
-    feature_of : array-like of int, shape (d,), optional
-        Feature of each column; the coordinates of a column, and of a feature, are swapped as one.
-    kinds : sequence of str, optional
-        For the sentence of ``say`` only.
+    Weights, means and covariances of the classes, shapes (l,), (l, D) and (l, D, D), are over the coordinates of all
+    columns in order. The coordinates of a column, and of a feature, are swapped as one.
 
     >>> from knockoffs.features.latent.margins import Affine, Steps
     >>> margins = [Affine(), Steps(np.array([0.0, 1.0]), np.array([-np.inf, 0.0, np.inf]))]
@@ -326,11 +281,5 @@ def latent_features(
     layout = lay_out(margins)
     inner = compact(owners[layout.column_of])
     mixture = gaussian_mixture_features(weights, means, covariances, diagonal=diagonal, feature_of=inner)
-    named = tuple(kinds) if kinds is not None else tuple(_kind(margin) for margin in margins)
-    return LatentFeatures(tuple(margins), mixture, owners, named)
-
-
-def _kind(margin: ColumnMap) -> str:
-    if isinstance(margin, Nominal):
-        return "nominal"
-    return "ordinal" if isinstance(margin, Steps) else "continuous"
+    words = {Nominal: "nominal", Steps: "ordinal"}
+    return LatentFeatures(tuple(margins), mixture, owners, tuple(words.get(type(m), "continuous") for m in margins))

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from knockoffs.features.latent.margins import LatentCells, free_cells, interval_cells, place_codes
+from knockoffs.errors import InputError
+from knockoffs.features.latent.margins import LatentCells, free_cells, interval_cells
 from knockoffs.features.latent.normals import interval_mean
 
 Tree = int | tuple[int, "Tree", "Tree"]  # a level, or a coordinate with the levels on its lower and on its upper side
@@ -27,23 +28,13 @@ class Nominal:
     """X = codes[a] where low[a] < L <= high[a] in every coordinate.
 
     The coordinates are pooled independent standard normals; what is learned is their covariance with the other columns.
-
-    Parameters
-    ----------
-    codes : array, shape (m,)
-        Codes of the levels seen.
-    shares : array, shape (m,)
-    tree : tuple
-        How the boxes cut the space in two, again and again.
-    low, high : array, shape (m, n_coordinates)
-        The boxes. By them the levels have their shares.
     """
 
-    codes: NDArray
-    shares: NDArray
-    tree: Tree
-    low: NDArray
-    high: NDArray
+    codes: NDArray  # shape (m,): codes of the levels seen, in rising order
+    shares: NDArray  # shape (m,)
+    tree: Tree  # how the boxes cut the space in two, again and again
+    low: NDArray  # shape (m, n_coordinates): the boxes. By them the levels have their shares.
+    high: NDArray  # shape (m, n_coordinates)
 
     @property
     def n_coordinates(self) -> int:
@@ -57,7 +48,11 @@ class Nominal:
 
     def place(self, x: NDArray) -> NDArray[np.intp]:
         """Level of each code; a code that was never seen is refused, NaN is level 0."""
-        return place_codes(self.codes, x)
+        m = np.searchsorted(self.codes, x).clip(max=len(self.codes) - 1)
+        unknown = (self.codes[m] != x) & ~np.isnan(x)
+        if unknown.any():
+            raise InputError(f"code {x[unknown][0]:g} of a nominal column was not seen when it was fitted.")
+        return np.where(np.isnan(x), 0, m)
 
     def read(self, x: NDArray) -> LatentCells:
         """Return the intervals of the box of each label."""
@@ -84,10 +79,12 @@ class Nominal:
 
         def cut(low: NDArray, high: NDArray, i: int, share: float) -> float:
             inside = ndtr((high - means) / deviations) - ndtr((low - means) / deviations)
+            first, last = (ndtr((end[i] - means[:, i]) / deviations[:, i]) for end in (low, high))
             inside[:, i] = 1.0
-            return interval_quantile(
-                share, weights * inside.prod(axis=1), means[:, i], deviations[:, i], low[i], high[i]
-            )
+            held = weights * inside.prod(axis=1) / (weights @ inside.prod(axis=1))
+            p = held @ (first + share * (last - first))
+            at = mixture_quantiles(np.array([p]), held, means[:, i], deviations[:, i])[0]
+            return float(np.clip(at, low[i], high[i]))
 
         return self._cut_by(cut)
 
@@ -165,19 +162,19 @@ def normal_cut(low: NDArray, high: NDArray, i: int, share: float) -> float:
     return float(ndtri((1 - share) * ndtr(low[i]) + share * ndtr(high[i])))
 
 
-def interval_quantile(
-    share: float, weights: NDArray, means: NDArray, deviations: NDArray, low: float, high: float
-) -> float:
-    """Where a mixture of normals, held between two ends, has the share given below it, by halving.
+def mixture_quantiles(
+    p: NDArray, weights: NDArray, means: NDArray, deviations: NDArray, *, n_halvings: int = 60
+) -> NDArray:
+    """Where a mixture of normals has the cumulated probabilities p, shape (m,), by halving.
 
-    >>> round(interval_quantile(0.5, np.ones(1), np.zeros(1), np.ones(1), -np.inf, np.inf), 6) + 0.0
-    0.0
+    >>> mixture_quantiles(np.array([0.5]), np.array([0.5, 0.5]), np.array([-2.0, 2.0]), np.ones(2)).round(6) + 0.0
+    array([0.])
     """
-    ends = np.array([low, high])[:, None]
-    first, last = ndtr((ends - means) / deviations) @ weights
-    wanted = first + share * (last - first)
-    reach = np.array([(means - 40 * deviations).min(), (means + 40 * deviations).max()]).clip(low, high)
-    for _ in range(100):  # until the ends are neighbours in float64
-        middle = reach.mean()
-        reach[int(weights @ ndtr((middle - means) / deviations) >= wanted)] = middle
-    return float(reach.mean())
+    # the quantile of the mixture lies between those of its parts
+    each = means[:, None] + deviations[:, None] * ndtri(p)
+    low, high = each.min(axis=0), each.max(axis=0)
+    for _ in range(n_halvings):
+        middle = (low + high) / 2
+        below = weights @ ndtr((middle - means[:, None]) / deviations[:, None]) < p
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2

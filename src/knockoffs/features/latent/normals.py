@@ -16,16 +16,6 @@ TAIL = 0.45  # lower end from which on the tail's own exponential is the better 
 
 
 @njit(cache=True, nogil=True)
-def seed_row(key: NDArray, row: int, state: NDArray) -> None:
-    """Start a row's xoshiro256++ stream from a key of two 64-bit words, by SplitMix64 at places of its own."""
-    for i in range(4):
-        z = key[0] + np.uint64(4 * row + i + 1) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        state[i] = (z ^ (z >> np.uint64(31))) ^ (key[1] if i == 0 else np.uint64(0))
-
-
-@njit(cache=True, nogil=True)
 def draw_uniform(state: NDArray) -> float:
     """Draw one number in (0, 1), never an end of it."""
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]

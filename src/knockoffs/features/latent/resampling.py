@@ -35,34 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LatentResampler:
-    """Draws of columns given the latent coordinates of all others.
-
-    Parameters
-    ----------
-    model : LatentFeatures
-    X : array, shape (n, n_columns)
-    L : array, shape (n, n_coordinates)
-        Drawn given X.
-    seed : numpy.random.SeedSequence
-        Of the sweeps; each group of columns has a stream that depends on its columns alone.
-    n_states : int
-        Most states of the path beside L_-G. A draw keeps L_-G in one of n_states + 1 rows.
-    n_sweeps : int
-        From one state to the next; even, so that backward sweeps reverse the others.
-    most_work : float
-        Multiplications in the sweeps of one group; where they do not suffice, the path is shorter.
-    most_cells : int
-        Coordinates of the group in all states and classes, beyond which the path is shorter.
-    """
+    """Draws of columns given the latent coordinates of all others."""
 
     model: LatentFeatures
-    X: NDArray
-    L: NDArray
-    seed: SeedSequence
-    n_states: int = 100
-    n_sweeps: int = 2
-    most_work: float = 2e8
-    most_cells: int = 10_000_000
+    X: NDArray  # shape (n, n_columns)
+    L: NDArray  # shape (n, n_coordinates): drawn given X
+    seed: SeedSequence  # of the sweeps; each group of columns has a stream that depends on its columns alone
+    n_states: int = 100  # most states of the path beside L_-G. A draw keeps L_-G in one of n_states + 1 rows.
+    n_sweeps: int = 2  # from one state to the next; even, so that backward sweeps reverse the others
+    most_work: float = 2e8  # multiplications in the sweeps of one group; where they do not suffice, the path is shorter
+    most_cells: int = 10_000_000  # coordinates of the group in all states and classes, beyond which the path is shorter
 
     def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
         """Sampler of the columns, ``(rng, n_draws) -> array``, shape (n_draws, n, n_columns)."""

@@ -6,8 +6,7 @@ The correlations of each class are drawn towards what all classes have in common
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,18 +21,10 @@ RIDGE = 1e-6  # of the common correlations, which are inverted
 
 
 class Shrinkage(NamedTuple):
-    """How far correlations are shrunk: 0 not at all, 1 all the way.
+    """How far correlations are shrunk: 0 not at all, 1 all the way."""
 
-    Parameters
-    ----------
-    common : float
-        The correlations that the classes have in common, towards none.
-    own : tuple of float
-        Those of each class, towards the common ones.
-    """
-
-    common: float
-    own: tuple[float, ...]
+    common: float  # the correlations that the classes have in common, towards none
+    own: tuple[float, ...]  # those of each class, towards the common ones
 
     def __str__(self) -> str:
         said = [f"correlations shrunk by {self.common:.2g}"] if self.common > 0 else []
@@ -97,18 +88,20 @@ def pool(weights: NDArray, covariances: NDArray, common: NDArray | float, own: S
     return pooled * (sd[:, :, None] * sd[:, None, :])
 
 
+def class_moments(Z: NDArray, shares: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Rows, means and covariances of the classes with these shares in each row, shape (n, l)."""
+    rows = shares.sum(axis=0)
+    means = shares.T @ Z / rows[:, None]
+    centred = (Z - mean for mean in means)  # one class at a time
+    raw = [(c * share[:, None]).T @ c / share.sum() for c, share in zip(centred, shares.T, strict=True)]
+    return rows, means, np.stack(raw)
+
+
 def shrink_mixture(Z: NDArray, mixture: Mixture) -> Mixture:
     """Mixture with the moments of complete rows, its correlations shrunk as far as held-out rows ask for it."""
     shares = mixture.posterior(Z) if mixture.n_components > 1 else np.ones((len(Z), 1))
-    rows = shares.sum(axis=0)
     found = choose_shrinkage(Z, shares)
-    means = shares.T @ Z / rows[:, None]
-    covariances = np.stack(
-        [
-            (centred * share[:, None]).T @ centred / share.sum()
-            for centred, share in ((Z - mean, share) for mean, share in zip(means, shares.T, strict=True))
-        ]
-    )
+    rows, means, covariances = class_moments(Z, shares)
     # a single class has nothing of its own beside what is common
     left = [1 - a for a in found.own] if mixture.n_components > 1 else [0.0]
     S = pool(rows, covariances, 1 - found.common, left)
@@ -117,24 +110,14 @@ def shrink_mixture(Z: NDArray, mixture: Mixture) -> Mixture:
 
 
 class ClassChoice(NamedTuple):
-    """What held-out rows chose.
+    """What held-out rows chose."""
 
-    Parameters
-    ----------
-    affine : bool
-        Whether smooth columns are in their own units.
-    mixture : Mixture
-        The classes, over the coordinates in these units.
-    values : dict
-        Minus twice the held-out log density of all rows, for each number of classes tried; empty where no choice of
-        the number was given.
-    gain : float
-        Held-out log density of a row that these units gain over the others; NaN where there are no smooth columns.
-    """
-
-    affine: bool
-    mixture: Mixture
+    affine: bool  # whether smooth columns are in their own units
+    mixture: Mixture  # the classes, over the coordinates in these units
+    # minus twice the held-out log density of all rows, for each number of classes tried; empty where no choice of the
+    # number was given
     values: dict[int, float]
+    # held-out log density of a row that these units gain over the others; NaN where there are no smooth columns
     gain: float
 
 
@@ -205,35 +188,28 @@ def _path(X: NDArray, L: NDArray, smooth: NDArray[np.intp], affine: bool, n_jobs
 
 
 def _folds(X: NDArray, Z: NDArray, smooth: NDArray[np.intp], affine: bool) -> list[MakeFold]:
-    """Folds of the coordinates, in which the held-out rows have no part in the margins of the smooth columns."""
-    return [_MakeFold(X, Z, smooth, affine, fold_of(len(Z)) == k) for k in range(N_FOLDS)]
+    """Folds of the coordinates, in which the held-out rows have no part in the margins of the smooth columns.
+
+    Each column has a scale, in which slopes have a size of their own.
+    """
+    # in units of a power of two, which is exact: squares of extreme numbers would leave the range of floats
+    units = np.exp2(np.frexp(np.abs(X).max(axis=0))[1] - 1)
+    columns = [x / float((x / unit).std() * unit) for x, unit in zip(X.T, units, strict=True)]
+    folds = (fold_of(len(Z)) == k for k in range(N_FOLDS))
+    fit = fit_affine if affine else fit_curve
+    return [partial(_make_fold, columns, Z, smooth, held, [fit(x[~held]) for x in columns]) for held in folds]
 
 
-@dataclass(frozen=True)
-class _MakeFold:
-    """Fold whose margins are fitted once, and whose rows are read whenever they are needed."""
-
-    X: NDArray
-    Z: NDArray
-    smooth: NDArray[np.intp]
-    affine: bool
-    held: NDArray[np.bool_]
-
-    @cached_property
-    def margins(self) -> list[tuple[float, Affine | Curve]]:
-        """Scale of each smooth column, and its margin in that scale: slopes then have a size of their own."""
-        # in units of a power of two, which is exact: squares of extreme numbers would leave the range of floats
-        units = np.exp2(np.frexp(np.abs(self.X).max(axis=0))[1] - 1)
-        scales = [float((x / unit).std() * unit) for x, unit in zip(self.X.T, units, strict=True)]
-        fit = fit_affine if self.affine else fit_curve
-        return [(scale, fit(x[~self.held] / scale)) for scale, x in zip(scales, self.X.T, strict=True)]
-
-    def __call__(self) -> Fold:
-        rows, held = self.Z[~self.held], self.Z[self.held]
-        log_slope = np.zeros(len(held))
-        for i, x, (scale, margin) in zip(self.smooth.tolist(), self.X.T, self.margins, strict=True):
-            x = x / scale
-            rows[:, i] = margin.read(x[~self.held]).start[:, 0]
-            held[:, i] = margin.read(x[self.held]).start[:, 0]
-            log_slope += margin.log_slope(x[self.held])
-        return Fold(rows, held, log_slope)
+def _make_fold(
+    columns: list[NDArray],
+    Z: NDArray,
+    smooth: NDArray[np.intp],
+    held: NDArray[np.bool_],
+    margins: Sequence[Affine | Curve],
+) -> Fold:
+    """Fold whose rows are read whenever they are needed."""
+    rows, others, log_slope = Z[~held], Z[held], np.zeros(held.sum())
+    for i, x, margin in zip(smooth.tolist(), columns, margins, strict=True):
+        rows[:, i], others[:, i] = (margin.read(part).start[:, 0] for part in (x[~held], x[held]))
+        log_slope += margin.log_slope(x[held])
+    return Fold(rows, others, log_slope)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 from scipy.special import ndtri
 
-from knockoffs.features.covariance import ROWS_AT_ONCE
 from knockoffs.features.latent.chain import classes, has_jumps, jump, start_latent, sweep
 from knockoffs.features.latent.margins import FREE, INTERVAL, ColumnMap, Coordinates, LatentCells, Steps, lay_out
 from knockoffs.features.latent.nominal import Nominal
@@ -22,17 +21,11 @@ FLOOR = 1e-6  # smallest eigenvalue of a latent correlation matrix; columns near
 
 
 class Frame(NamedTuple):
-    """What the margins fix about L.
-
-    Parameters
-    ----------
-    layout : Coordinates
-    unit : array of bool, shape (D,)
-        Coordinates known by intervals only, whose pooled mean and variance the margin fixes at 0 and 1. Those of one
-        label are independent, in every class.
-    """
+    """What the margins fix about L."""
 
     layout: Coordinates
+    # shape (D,): coordinates known by intervals only, whose pooled mean and variance the margin fixes at 0 and 1. Those
+    # of one label are independent, in every class.
     unit: NDArray[np.bool_]
 
     @property
@@ -177,47 +170,60 @@ def pool_classes(counts: NDArray, raw: NDArray, cells: LatentCells, frame: Frame
     return np.stack([separate(S, frame.within, a) for S, a in zip(lifted, least, strict=True)])
 
 
-def scatter(L: NDArray, mean: NDArray) -> NDArray:
-    """Sum of (l - mean)(l - mean)^T over the rows, shape (D, D); in blocks, so that no copy of L is taken."""
-    S = np.zeros((L.shape[1], L.shape[1]))
-    for start in range(0, len(L), ROWS_AT_ONCE):
-        centred = L[start : start + ROWS_AT_ONCE] - mean
-        S += centred.T @ centred
-    return S
+def stochastic_em(
+    cells: LatentCells,
+    start: Fit,
+    maximise: Callable[[NDArray, NDArray, NDArray], tuple[NDArray, NDArray, NDArray]],
+    *,
+    rng: Generator,
+    n_settling: int = 1,
+    n_forgotten: int = 8,
+    n_averaged: int = 16,
+    steps_a_jump: int = 4,
+    n_jobs: int | None = None,
+) -> Fit:
+    """Classes and the last draw of (K, L), from parameters and a draw to start with, which is moved.
+
+    ``maximise`` takes the shares of the classes, and their sums and sums of products over n, averaged over the last
+    ``n_averaged`` steps, after ``n_forgotten`` others, and returns weights, means and covariances. The first step has
+    ``n_settling`` sweeps; rows jump between classes in every ``steps_a_jump``-th step.
+    """
+    L, K, (l, D) = start.L, start.K, start.means.shape  # noqa: E741
+    n, shares, first, second = len(L), np.zeros(l), np.zeros((l, D)), np.zeros((l, D, D))
+    parameters = start.weights, start.means, start.covariances
+    for step in track(range(n_forgotten + n_averaged), "stochastic EM of P^X"):
+        law = classes(*parameters)
+        if step % steps_a_jump == 0 and has_jumps(cells, law):
+            jump(L, K, cells, law, rng=rng, n_jobs=n_jobs)
+        sweep(L, K, cells, law, rng=rng, n_sweeps=1 if step else n_settling, n_jobs=n_jobs)
+        gain = 1 / max(step - n_forgotten + 1, 1)
+        for k in range(l):
+            rows = L if l == 1 else L[K == k]
+            shares[k] += gain * (len(rows) / n - shares[k])
+            first[k] += gain * (rows.sum(axis=0) / n - first[k])
+            second[k] += gain * (rows.T @ rows / n - second[k])
+        parameters = maximise(shares, first, second)
+    return Fit(*parameters, K, L)
 
 
 def fit_one_class(
-    cells: LatentCells,
-    frame: Frame,
-    *,
-    a: float,
-    rng: Generator,
-    n_forgotten: int = 8,
-    n_averaged: int = 16,
-    n_settling: int = 40,
-    n_jobs: int | None = None,
+    cells: LatentCells, frame: Frame, *, a: float, rng: Generator, n_settling: int = 40, n_jobs: int | None = None
 ) -> Fit:
     """One Gaussian for L, its covariance shrunk by a.
 
-    Moments are averaged over the last ``n_averaged`` steps, after ``n_forgotten`` others. The first step has
-    ``n_settling`` sweeps: coarse columns that are strongly correlated forget slowly.
+    The first step has ``n_settling`` sweeps: coarse columns that are strongly correlated forget slowly.
     """
     n, D = cells.start.shape
-    K, one = np.zeros(n, np.intp), np.ones(1)
-    soft = softening(cells.start, frame, a)
-    start = np.where(frame.within, 1.0, 1 - a) * first_covariance(cells, frame)
-    mean, S = np.zeros(D), separate(start, frame.within)
-    L = start_latent(cells, classes(one, mean[None], S[None]), rng=rng)
-    first, second = np.zeros(D), np.zeros((D, D))
-    for step in track(range(n_forgotten + n_averaged), "modelling the features"):
-        law = classes(one, mean[None], S[None])
-        sweep(L, K, cells, law, rng=rng, n_sweeps=1 if step else n_settling, n_jobs=n_jobs)
-        gain = 1 / max(step - n_forgotten + 1, 1)
-        first += gain * (L.mean(axis=0) - first)
-        second += gain * (L.T @ L / n - second)
-        mean, S = normalise(first, second - np.outer(first, first), frame)
-        S = separate(lift(S * soft, a, frame), frame.within, a)
-    return Fit(one, mean[None], S[None], K, L)
+    one, soft = np.ones(1), softening(cells.start, frame, a)
+    S = separate(np.where(frame.within, 1.0, 1 - a) * first_covariance(cells, frame), frame.within)[None]
+    L = start_latent(cells, classes(one, np.zeros((1, D)), S), rng=rng)
+
+    def maximise(shares: NDArray, first: NDArray, second: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        mean, S = normalise(first[0], second[0] - np.outer(first[0], first[0]), frame)
+        return one, mean[None], separate(lift(S * soft, a, frame), frame.within, a)[None]
+
+    start = Fit(one, np.zeros((1, D)), S, np.zeros(n, np.intp), L)
+    return stochastic_em(cells, start, maximise, rng=rng, n_settling=n_settling, n_jobs=n_jobs)
 
 
 def fit_classes(
@@ -227,41 +233,25 @@ def fit_classes(
     *,
     shrunk: Shrinkage,
     rng: Generator,
-    n_forgotten: int = 8,
-    n_averaged: int = 16,
-    steps_a_jump: int = 4,
     pseudo_rows: float = 2.0,
     n_jobs: int | None = None,
 ) -> Fit:
     """Several classes, from parameters and a draw of L to start with, which is moved.
 
-    Rows jump between classes in every ``steps_a_jump``-th step. So many ``pseudo_rows`` with the pooled covariance are
-    added to every class, so that none collapses on a label.
+    So many ``pseudo_rows`` with the pooled covariance are added to every class, so that none collapses on a label.
     """
-    L, K = start.L, start.K
-    n, D = L.shape
-    l = len(start.weights)  # noqa: E741
-    weights, means, covariances = start.weights, start.means, start.covariances
-    total, first, second = np.zeros(l), np.zeros((l, D)), np.zeros((l, D, D))
-    for step in track(range(n_forgotten + n_averaged), "modelling the features"):
-        law = classes(weights, means, covariances)
-        if step % steps_a_jump == 0 and has_jumps(cells, law):
-            jump(L, K, cells, law, rng=rng, n_jobs=n_jobs)
-        sweep(L, K, cells, law, rng=rng, n_sweeps=1, n_jobs=n_jobs)
-        gain = 1 / max(step - n_forgotten + 1, 1)
-        for k in range(l):
-            rows = L[K == k]
-            total[k] += gain * (len(rows) - total[k])
-            first[k] += gain * (rows.sum(axis=0) - first[k])
-            second[k] += gain * (rows.T @ rows - second[k])
-        pooled_mean = first.sum(axis=0) / n
-        pooled = second.sum(axis=0) / n - np.outer(pooled_mean, pooled_mean)
-        counts = np.maximum(total, 1e-6)
-        weights, means = counts / counts.sum(), first / counts[:, None]
-        spread = second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
+    n = len(start.L)
+
+    def maximise(shares: NDArray, first: NDArray, second: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        pooled_mean = first.sum(axis=0)
+        pooled = second.sum(axis=0) - np.outer(pooled_mean, pooled_mean)
+        counts = np.maximum(n * shares, 1e-6)
+        means = n * first / counts[:, None]
+        spread = n * second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
         mixed = (counts[:, None, None] * spread + pseudo_rows * pooled) / (counts + pseudo_rows)[:, None, None]
-        covariances = pool_classes(counts, mixed, cells, frame, shrunk)
-    return Fit(weights, means, covariances, K, L)
+        return counts / counts.sum(), means, pool_classes(counts, mixed, cells, frame, shrunk)
+
+    return stochastic_em(cells, start, maximise, rng=rng, n_jobs=n_jobs)
 
 
 def tetrachoric(

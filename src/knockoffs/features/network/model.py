@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError, unknown_option
+from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.posterior.variable_elimination import log_evidence_by_elimination
 from knockoffs.sampling.categorical import check_probabilities, sample_categorical, sample_weights
 from knockoffs.sampling.factors import Factor, elimination_order, restrict
-from knockoffs.sampling.network import BayesianNetwork
+from knockoffs.sampling.network import BayesianNetwork, topological_order
+
+if TYPE_CHECKING:
+    from knockoffs.table.table import Table
 
 MAX_TABLE = 2**20  # entries for one row: 8 MiB
 
@@ -62,7 +65,7 @@ class DiscreteNetwork:
 
     def __post_init__(self) -> None:
         parents = {name: _as_parents(name, above) for name, above in self.parents.items()}
-        order = _topological_order(parents)
+        order = topological_order(parents)
         object.__setattr__(self, "parents", parents)
         stray = [name for name in self.tables if name not in parents]
         if stray:
@@ -237,20 +240,6 @@ def _as_numbers(name: str, table: ArrayLike) -> NDArray:
         raise InputError(f"the table of {name!r} is no array of numbers: {error}.") from None
 
 
-def _topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    for name, above in parents.items():
-        for parent in above:
-            if parent not in parents:
-                raise InputError(f"node {name!r} has the parent {parent!r}, which is not a node.")
-        if len(set(above)) < len(above):
-            raise InputError(f"node {name!r} has a parent twice.")
-    try:
-        return tuple(TopologicalSorter(parents).static_order())
-    except CycleError as error:
-        path = " -> ".join(repr(name) for name in error.args[1])
-        raise InputError(f"the network has a cycle: {path}. A Bayesian network must be acyclic.") from None
-
-
 def _check_tables(parents: Mapping[str, Sequence[str]], tables: Mapping[str, NDArray]) -> None:
     for name in parents:
         if name not in tables:
@@ -267,3 +256,65 @@ def _check_tables(parents: Mapping[str, Sequence[str]], tables: Mapping[str, NDA
 def write_entries(count: int) -> str:
     """Write a number of entries that may be astronomical."""
     return f"{count:,}" if count < 10**12 else f"{count:.1e}"
+
+
+# The columns of a table and the nodes: matched by name, and their values by the labels of the states
+
+
+def observe_columns(network: DiscreteNetwork, names: Sequence[str], *, named: bool = True) -> DiscreteNetwork:
+    """Network with the columns of a table as its observed nodes.
+
+    Columns without names of their own (``named=False``: a plain array) are the observed nodes by their places.
+    """
+    unknown = [name for name in names if name not in network.parents]
+    if not unknown:
+        return network if tuple(names) == network.observed else network.observing(names)
+    if not named:
+        return network
+    what = "no column" if len(unknown) == len(names) else f"not the columns {name_some(unknown)}"
+    raise InputError(
+        f"columns {name_some(unknown)} of X are no nodes of the network, which has {name_some(network.parents)} and "
+        f"knows {what} of X: rename or drop these columns."
+    )
+
+
+def code_by_state(table: Table, network: DiscreteNetwork) -> Table:
+    """Table whose columns of numbers are codes of the states that have these numbers as names.
+
+    A column of labels has its codes from the table. A column of numbers is matched by label too: the number 1 is the
+    state called "1" (or "1.0"), whatever its place. Where the states have other names, the numbers of a named table
+    are refused, because nothing says which state is which; those of a plain array are the codes themselves.
+    """
+    X, columns = table.X.copy(), list(table.columns)
+    nodes = table.names if table.named else network.observed
+    for j, (column, name) in enumerate(zip(columns, nodes, strict=False)):
+        if column.levels is not None or name not in (network.states or {}):
+            continue
+        states = list((network.states or {})[name])
+        numbers = [_number(state) for state in states]
+        known = np.array([np.nan if number is None else number for number in numbers])
+        if np.isnan(known).any():
+            if table.named:
+                raise InputError(
+                    f"column {column.name!r} of X holds numbers (for instance {X[0, j]:g}), and the states of its node "
+                    f"are called {name_some(states)}: write the labels, so that no state is taken for another."
+                )
+            continue
+        order = np.argsort(known)
+        place = np.minimum(np.searchsorted(known[order], X[:, j]), len(known) - 1)
+        codes = order[place]
+        bad = np.flatnonzero(known[codes] != X[:, j])
+        if bad.size:
+            raise InputError(f"row {bad[0]}: {X[bad[0], j]:g} is no state of {name!r} ({', '.join(map(str, states))}).")
+        whole = column.dtype == "integer" or all(number == int(number) for number in known)
+        levels = tuple(int(number) if whole else float(number) for number in known)
+        X[:, j], columns[j] = codes, replace(column, levels=levels)
+    return replace(table, X=X, columns=tuple(columns))
+
+
+def _number(state: object) -> float | None:
+    try:
+        number = float(str(state))
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None

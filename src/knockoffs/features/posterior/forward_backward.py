@@ -72,132 +72,6 @@ def first_impossible(total: NDArray, rows: int) -> int:
 
 
 @njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
-def sample_states(
-    codes: NDArray,
-    initial: NDArray,
-    transitions: NDArray,
-    likelihood: NDArray,
-    key: NDArray,
-    first: int,
-    segment: int,
-    states: NDArray,
-) -> int:
-    """Draw H given X for every row, O(T K^2); returns row * T + site of an impossible observation, or -1."""
-    n, T = codes.shape
-    K = len(initial)
-    n_segments = (T + segment - 1) // segment
-    block, drawn = np.empty((T, LANES), codes.dtype), np.empty((T, LANES), states.dtype)
-    laws, starts = np.empty((segment, K, LANES)), np.empty((n_segments, K, LANES))
-    state, uniform, total = np.empty((4, LANES), np.uint64), np.empty(LANES), np.empty(LANES)
-    cumulated, running = np.empty((K, LANES)), np.empty(LANES)
-    for start in range(0, n, LANES):
-        rows = load_block(codes, start, block)
-        seed_streams(key, first + start, state)
-        for k in range(K):
-            laws[0, k] = initial[k]
-        for j in range(T):
-            law = laws[j % segment]
-            if j > 0:
-                propagate(laws[(j - 1) % segment], transitions[j - 1], law)
-            _observe(law, likelihood[j], block[j], total)
-            bad = first_impossible(total, rows)
-            if bad >= 0:
-                return (start + bad) * T + j
-            if j % segment == 0:
-                starts[j // segment] = law
-        for s in range(n_segments - 1, -1, -1):
-            begin, end = s * segment, min((s + 1) * segment, T)
-            if s < n_segments - 1:  # the segment was overwritten: filter it again
-                laws[0] = starts[s]
-                for j in range(begin + 1, end):
-                    propagate(laws[j - 1 - begin], transitions[j - 1], laws[j - begin])
-                    _observe(laws[j - begin], likelihood[j], block[j], total)
-            for j in range(end - 1, begin - 1, -1):
-                law = laws[j - begin]
-                draw_uniforms(state, uniform)
-                running[:] = 0.0
-                if j == T - 1:
-                    cumulate(law, cumulated)
-                else:
-                    transition, ahead = transitions[j], drawn[j + 1]
-                    for k in range(K):
-                        f, level = law[k], cumulated[k]
-                        for r in range(LANES):
-                            running[r] += f[r] * transition[k, ahead[r]]
-                            level[r] = running[r]
-                choose(cumulated, uniform, drawn[j])
-        store_block(drawn, start, rows, states)
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def _filter_in_logs(
-    log_likelihood: NDArray, log_initial: NDArray, log_transitions: NDArray, laws: NDArray, total: NDArray
-) -> None:
-    """Fill laws with log P(H_j = k, X_1, ..., X_j) of one row, and total with log P(X)."""
-    T, K = log_likelihood.shape
-    for j in range(T):
-        for k in range(K):
-            if j == 0:
-                laws[j, k] = log_initial[k] + log_likelihood[j, k]
-                continue
-            top = -np.inf
-            for l in range(K):  # noqa: E741
-                top = max(top, laws[j - 1, l] + log_transitions[j - 1, l, k])
-            ways = 0.0
-            if top > -np.inf:
-                for l in range(K):  # noqa: E741
-                    ways += np.exp(laws[j - 1, l] + log_transitions[j - 1, l, k] - top)
-            laws[j, k] = (top + np.log(ways) if ways > 0.0 else -np.inf) + log_likelihood[j, k]
-    top = laws[T - 1].max()
-    total[0] = top + np.log(np.exp(laws[T - 1] - top).sum()) if top > -np.inf else -np.inf
-
-
-@njit(cache=True, nogil=True)
-def log_evidence_in_logs(
-    log_likelihood: NDArray, log_initial: NDArray, log_transitions: NDArray, evidence: NDArray
-) -> None:
-    """Log P(X) of every row from log likelihoods (T, n, K), where scaled arithmetic would lose a state."""
-    T, n, K = log_likelihood.shape
-    laws = np.empty((T, K))
-    for i in range(n):
-        _filter_in_logs(log_likelihood[:, i], log_initial, log_transitions, laws, evidence[i : i + 1])
-
-
-@njit(cache=True, nogil=True)
-def sample_states_in_logs(
-    log_likelihood: NDArray,
-    log_initial: NDArray,
-    log_transitions: NDArray,
-    key: NDArray,
-    row_numbers: NDArray,
-    states: NDArray,
-) -> int:
-    """Do as sample_states, from log likelihoods (T, n, K) of the rows numbered so, where that would lose a state."""
-    T, n, K = log_likelihood.shape
-    laws, cumulated, total = np.empty((T, K)), np.empty(K), np.empty(1)
-    state, uniform = np.empty((4, LANES), np.uint64), np.empty(LANES)
-    for i in range(n):
-        _filter_in_logs(log_likelihood[:, i], log_initial, log_transitions, laws, total)
-        if not total[0] > -np.inf:
-            return i * T
-        seed_streams(key, row_numbers[i], state)  # the row's own stream is the first of the block
-        for j in range(T - 1, -1, -1):
-            draw_uniforms(state, uniform)
-            if j < T - 1:
-                laws[j] += log_transitions[j, :, states[i, j + 1]]
-            top, running = laws[j].max(), 0.0
-            for k in range(K):
-                running += np.exp(laws[j, k] - top)
-                cumulated[k] = running
-            chosen = 0
-            while chosen < K - 1 and cumulated[chosen] <= uniform[0] * running:
-                chosen += 1
-            states[i, j] = chosen
-    return -1
-
-
-@njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
 def _filter_jump(
     before: NDArray,
     stay: float,
@@ -219,6 +93,94 @@ def _filter_jump(
     normalise(law, total)
 
 
+@njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
+def _advance(
+    before: NDArray,
+    landing: NDArray,
+    step: NDArray,
+    j: int,
+    likelihood: NDArray,
+    codes: NDArray,
+    law: NDArray,
+    total: NDArray,
+) -> None:
+    """Filter the law at site j from that at the site before it, by a step of either kind (see sample_states)."""
+    if j > 0 and step.ndim == 1:
+        _filter_jump(before, 1.0 - step[j - 1], step[j - 1], landing[j], likelihood, codes, law, total)
+        return
+    if step.ndim == 3 and j > 0:
+        propagate(before, step[j - 1], law)
+    else:
+        for k in range(len(law)):
+            law[k] = landing[0, k]
+    _observe(law, likelihood, codes, total)
+
+
+@njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
+def sample_states(
+    codes: NDArray,
+    landing: NDArray,
+    step: NDArray,
+    likelihood: NDArray,
+    key: NDArray,
+    first: int,
+    segment: int,
+    states: NDArray,
+) -> int:
+    """Draw H given X for every row; returns row * T + site of an impossible observation, or -1.
+
+    ``step`` are transition matrices, shape (T - 1, K, K), and ``landing``, shape (1, K), the law of the first state:
+    O(K^2) a site. Or the chain stays or jumps (see JumpChain): ``step``, shape (T - 1,), are probabilities of a jump,
+    and ``landing``, shape (T, K), where it lands: O(K) a site.
+    """
+    n, T = codes.shape
+    K = landing.shape[1]
+    n_segments = (T + segment - 1) // segment
+    block, drawn = np.empty((T, LANES), codes.dtype), np.empty((T, LANES), states.dtype)
+    laws, starts = np.empty((segment, K, LANES)), np.empty((n_segments, K, LANES))
+    state, uniform, total = np.empty((4, LANES), np.uint64), np.empty(LANES), np.empty(LANES)
+    cumulated, running, reach = np.empty((K, LANES)), np.empty(LANES), np.empty(LANES)
+    for start in range(0, n, LANES):
+        rows = load_block(codes, start, block)
+        seed_streams(key, first + start, state)
+        for j in range(T):
+            law = laws[j % segment]
+            _advance(laws[(j - 1) % segment], landing, step, j, likelihood[j], block[j], law, total)
+            bad = first_impossible(total, rows)
+            if bad >= 0:
+                return (start + bad) * T + j
+            if j % segment == 0:
+                starts[j // segment] = law
+        for s in range(n_segments - 1, -1, -1):
+            begin, end = s * segment, min((s + 1) * segment, T)
+            if s < n_segments - 1:  # the segment was overwritten: filter it again
+                laws[0] = starts[s]
+                for j in range(begin + 1, end):
+                    _advance(laws[j - 1 - begin], landing, step, j, likelihood[j], block[j], laws[j - begin], total)
+            for j in range(end - 1, begin - 1, -1):
+                law = laws[j - begin]
+                draw_uniforms(state, uniform)
+                running[:] = 0.0
+                if j == T - 1:
+                    cumulate(law, cumulated)
+                else:
+                    ahead = drawn[j + 1]
+                    if step.ndim == 1:
+                        for r in range(LANES):
+                            reach[r] = step[j] * landing[j + 1, ahead[r]]
+                    for k in range(K):
+                        f, level = law[k], cumulated[k]
+                        for r in range(LANES):
+                            if step.ndim == 3:
+                                running[r] += f[r] * step[j, k, ahead[r]]
+                            else:
+                                running[r] += f[r] * (reach[r] + (1.0 - step[j] if ahead[r] == k else 0.0))
+                            level[r] = running[r]
+                choose(cumulated, uniform, drawn[j])
+        store_block(drawn, start, rows, states)
+    return -1
+
+
 @njit(cache=True, nogil=True)
 def pick(column: NDArray, r: int, target: float) -> int:
     """First k at which the running sum of column[:, r] exceeds target; the last with mass if rounding leaves none."""
@@ -231,64 +193,6 @@ def pick(column: NDArray, r: int, target: float) -> int:
             if running > target:
                 return k
     return last
-
-
-@njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
-def sample_jump_states(
-    codes: NDArray,
-    alpha: NDArray,
-    jump: NDArray,
-    likelihood: NDArray,
-    key: NDArray,
-    first: int,
-    segment: int,
-    states: NDArray,
-) -> int:
-    """Draw H given X where the chain stays or jumps (see JumpChain), O(T K); returns as sample_states does."""
-    n, T = codes.shape
-    K = alpha.shape[1]
-    n_segments = (T + segment - 1) // segment
-    block, drawn = np.empty((T, LANES), codes.dtype), np.empty((T, LANES), states.dtype)
-    laws, starts = np.empty((segment, K, LANES)), np.empty((n_segments, K, LANES))
-    nothing = np.zeros((K, LANES))
-    state, uniform, total = np.empty((4, LANES), np.uint64), np.empty(LANES), np.empty(LANES)
-    for start in range(0, n, LANES):
-        rows = load_block(codes, start, block)
-        seed_streams(key, first + start, state)
-        for j in range(T):
-            law = laws[j % segment]
-            if j == 0:
-                _filter_jump(nothing, 0.0, 1.0, alpha[0], likelihood[0], block[0], law, total)
-            else:
-                leap, before = jump[j - 1], laws[(j - 1) % segment]
-                _filter_jump(before, 1.0 - leap, leap, alpha[j], likelihood[j], block[j], law, total)
-            bad = first_impossible(total, rows)
-            if bad >= 0:
-                return (start + bad) * T + j
-            if j % segment == 0:
-                starts[j // segment] = law
-        for s in range(n_segments - 1, -1, -1):
-            begin, end = s * segment, min((s + 1) * segment, T)
-            if s < n_segments - 1:
-                laws[0] = starts[s]
-                for j in range(begin + 1, end):
-                    leap, before = jump[j - 1], laws[j - 1 - begin]
-                    _filter_jump(before, 1.0 - leap, leap, alpha[j], likelihood[j], block[j], laws[j - begin], total)
-            for j in range(end - 1, begin - 1, -1):
-                law, now = laws[j - begin], drawn[j]
-                draw_uniforms(state, uniform)
-                if j == T - 1:
-                    for r in range(LANES):
-                        now[r] = pick(law, r, uniform[r])
-                    continue
-                stay, ahead = 1.0 - jump[j], drawn[j + 1]
-                for r in range(LANES):
-                    # the next state came by staying, or by a jump from any state at all
-                    stayed, jumped = stay * law[ahead[r], r], jump[j] * alpha[j + 1, ahead[r]]
-                    target = uniform[r] * (stayed + jumped)
-                    now[r] = ahead[r] if target < stayed else pick(law, r, (target - stayed) / jumped)
-        store_block(drawn, start, rows, states)
-    return -1
 
 
 @njit(cache=True, nogil=True)

@@ -22,22 +22,13 @@ COLUMNS_AT_ONCE = 256  # of a Cholesky factor
 
 @dataclass(frozen=True)
 class LowRankLaw:
-    """N(mean, S) with S_ij = scale_i (a I + U^T U)_ij scale_j, and D_jj = s_j scale_j^2, of maximum entropy.
+    """N(mean, S) with S_ij = scale_i (a I + U^T U)_ij scale_j, and D_jj = s_j scale_j^2, of maximum entropy."""
 
-    Parameters
-    ----------
-    mean, scale : array, shape (d,)
-    a : float
-        Above zero.
-    U : array, shape (r, d)
-    s : array, shape (d,)
-    """
-
-    mean: NDArray
-    scale: NDArray
-    a: float
-    U: NDArray
-    s: NDArray
+    mean: NDArray  # shape (d,)
+    scale: NDArray  # shape (d,)
+    a: float  # above zero
+    U: NDArray  # shape (r, d)
+    s: NDArray  # shape (d,)
 
     @cached_property
     def dense(self) -> GaussianLaw:
@@ -111,17 +102,10 @@ class LowRankLaw:
 
 @dataclass(frozen=True)
 class LowRankFactor:
-    """Cholesky factor of the positive definite matrix diag(own) + W^T W, by blocks of columns.
+    """Cholesky factor of the positive definite matrix diag(own) + W^T W, by blocks of columns."""
 
-    Parameters
-    ----------
-    own : array, shape (d,)
-        Entries may be negative.
-    W : array, shape (r, d)
-    """
-
-    own: NDArray
-    W: NDArray
+    own: NDArray  # shape (d,): entries may be negative
+    W: NDArray  # shape (r, d)
 
     @cached_property
     def blocks(self) -> list[tuple[NDArray, NDArray]]:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.categorical import check_probabilities
+from knockoffs.sampling.factors import log
 from knockoffs.sampling.network import Blanket
 from knockoffs.sampling.pair import check_features
 
@@ -55,51 +56,42 @@ class Chain(ABC):
         """Law of the state after step j (from 0) from that before it, shape (n, K); other axes stay as they are."""
 
     @abstractmethod
-    def leave(self, j: int, state: NDArray) -> NDArray:
-        """P(. | state before step j), shape (n, K)."""
+    def step(self, j: int, before: NDArray, after: NDArray) -> NDArray:
+        """P(state after step j | state before it), in the shape that the two have together."""
 
     @abstractmethod
-    def arrive(self, j: int, state: NDArray) -> NDArray:
-        """P(state after step j | .), shape (n, K)."""
-
-    @abstractmethod
-    def compiled(self) -> tuple[Callable[..., int], Callable[..., None], tuple[NDArray, NDArray]]:
-        """Loop that finds an impossible row, loop that draws, and the arrays of the law that both take."""
+    def compiled(self) -> tuple[Callable[..., int], tuple[NDArray, NDArray]]:
+        """Loop that draws, and the arrays of the law that it takes."""
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde for every row of u, shape (n, T), states written 0, ..., K - 1."""
-        _, draw, law = self.compiled()
-        states = self.states(u)
+        draw, law = self.compiled()
+        states = self._encode(u)
         u_tilde, key = np.empty_like(states), draw_key(rng)
 
         def work(rows: slice) -> None:
-            draw(states[rows], *law, key, u_tilde[rows], rows.start)
+            place = draw(states[rows], *law, key, u_tilde[rows], rows.start)
+            if place >= 0:
+                row, step = divmod(place, self.n_steps)
+                raise InputError(
+                    f"row {rows.start + row} has probability zero under the chain, first at step {step}: its law does "
+                    "not fit."
+                )
 
         over_rows(work, len(states), self.n_jobs)
         return u_tilde.astype(u.dtype, copy=False)
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
         """Log P(u), shape (n,)."""
-        u, rows = self._encode(u), np.arange(len(u))
-        steps = [self.leave(j, u[:, j])[rows, u[:, j + 1]] for j in range(self.n_steps - 1)]
-        with np.errstate(divide="ignore"):
-            return np.log([self.start[u[:, 0]], *steps]).sum(axis=0)
+        u = self._encode(u)
+        total = log(self.start[u[:, 0]])
+        for j in range(self.n_steps - 1):
+            total += log(self.step(j, u[:, j], u[:, j + 1]))
+        return total
 
     def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
         """Log Q(u_tilde | u), shape (n,)."""
         return self.log_pairs(u_tilde, u, np.arange(self.n_steps))
-
-    def states(self, u: NDArray) -> NDArray:
-        """States of the rows of u as small integers; a row that the chain cannot take is refused."""
-        states = self._encode(u)
-        find, _, law = self.compiled()
-        place = find(states, *law)
-        if place >= 0:
-            row, step = divmod(place, u.shape[1])
-            raise InputError(
-                f"row {row} has probability zero under the chain, first at step {step}: its law does not fit."
-            )
-        return states
 
     def _encode(self, u: NDArray) -> NDArray:
         if np.ndim(u) != 2 or np.shape(u)[1] != self.n_steps:
@@ -133,7 +125,7 @@ class Chain(ABC):
 
     def _walk(self, u: NDArray, begins: NDArray[np.intp], visit: Callable[[int, NDArray], NDArray]) -> NDArray:
         """Go along the groups; ``visit(j, weights)`` gets the weights of u_tilde_j, (n, K), and returns u_tilde_j."""
-        new = np.empty_like(u)
+        new, every = np.empty_like(u), np.arange(len(self.start))
         w = np.broadcast_to(self.start, (len(u), len(self.start)))
         for begin, end in zip(begins, [*begins[1:], self.n_steps], strict=True):
             laws = [w]
@@ -141,12 +133,12 @@ class Chain(ABC):
                 laws.append(_rescale(self.forward(j, laws[-1])))
             for j in range(end - 1, begin - 1, -1):
                 ahead = u[:, end] if j == end - 1 and end < self.n_steps else new[:, j + 1] if j < end - 1 else None
-                weights = laws[j - begin] if ahead is None else laws[j - begin] * self.arrive(j, ahead)
+                weights = laws[j - begin] if ahead is None else laws[j - begin] * self.step(j, every, ahead[:, None])
                 new[:, j] = visit(j, weights)
             if end < self.n_steps:
                 j = end - 1
                 N = self.forward(j, laws[-1])  # of the pair's first member, summed over the group
-                both = self.leave(j, u[:, j]) * self.leave(j, new[:, j])
+                both = self.step(j, u[:, j, None], every) * self.step(j, new[:, j, None], every)
                 w = _rescale(np.divide(both, N, out=np.zeros_like(N), where=N > 0))
         return new
 
@@ -198,19 +190,15 @@ class MarkovChain(Chain):
         """Law @ P_j, along one axis."""
         return np.moveaxis(np.moveaxis(law, axis, -1) @ self.transitions[j], -1, axis)
 
-    def leave(self, j: int, state: NDArray) -> NDArray:
-        """Rows of P_j."""
-        return self.transitions[j][state]
+    def step(self, j: int, before: NDArray, after: NDArray) -> NDArray:
+        """Entries of P_j."""
+        return self.transitions[j][before, after]
 
-    def arrive(self, j: int, state: NDArray) -> NDArray:
-        """Columns of P_j."""
-        return self.transitions[j][:, state].T
+    def compiled(self) -> tuple[Callable[..., int], tuple[NDArray, NDArray]]:
+        """Loop over any transition matrices."""
+        from knockoffs.sampling.conjugates.markov_chain_kernels import sample_chain
 
-    def compiled(self) -> tuple[Callable[..., int], Callable[..., None], tuple[NDArray, NDArray]]:
-        """Loops over any transition matrices."""
-        from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
-
-        return kernels.find_impossible, kernels.sample_chain, (self.initial, self.transitions)
+        return sample_chain, (self.initial[None], self.transitions)
 
 
 @dataclass(frozen=True)
@@ -250,21 +238,15 @@ class JumpChain(Chain):
         landed = self.alpha[j + 1].reshape([-1 if i == axis else 1 for i in range(law.ndim)])
         return (1 - self.jump[j]) * law + self.jump[j] * landed * law.sum(axis=axis, keepdims=True)
 
-    def leave(self, j: int, state: NDArray) -> NDArray:
-        """Rows of P_j."""
-        jump, alpha = self.jump[j], self.alpha[j + 1]
-        return jump * alpha + (1 - jump) * (np.arange(len(alpha)) == state[:, None])
+    def step(self, j: int, before: NDArray, after: NDArray) -> NDArray:
+        """Entries of P_j."""
+        return self.jump[j] * self.alpha[j + 1][after] + (1 - self.jump[j]) * (before == after)
 
-    def arrive(self, j: int, state: NDArray) -> NDArray:
-        """Columns of P_j."""
-        jump, alpha = self.jump[j], self.alpha[j + 1]
-        return jump * alpha[state][:, None] + (1 - jump) * (np.arange(len(alpha)) == state[:, None])
+    def compiled(self) -> tuple[Callable[..., int], tuple[NDArray, NDArray]]:
+        """Loop in O(K) a step."""
+        from knockoffs.sampling.conjugates.markov_chain_kernels import sample_jump_chain
 
-    def compiled(self) -> tuple[Callable[..., int], Callable[..., None], tuple[NDArray, NDArray]]:
-        """Loops in O(K) a step."""
-        from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
-
-        return kernels.find_impossible_jump, kernels.sample_jump_chain, (self.alpha, self.jump)
+        return sample_jump_chain, (self.alpha, self.jump)
 
 
 def as_probabilities(name: str, table: NDArray) -> NDArray:
@@ -275,17 +257,22 @@ def as_probabilities(name: str, table: NDArray) -> NDArray:
 
 def encode_states(u: NDArray, K: int, *, missing: bool = False, flagged: bool = False, name: str = "state") -> NDArray:
     """Write states as small integers; K where missing, if allowed: NaN, and if ``flagged`` negative numbers and 9."""
-    from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
-
     u = np.asarray(u)
     if u.ndim != 2:
         raise InputError(f"{name}s have shape {u.shape}: expected one row a sample and one column a site.")
     if u.dtype.kind not in "biuf":
         raise InputError(f"{name}s have dtype {u.dtype}: expected the numbers 0, ..., {K - 1}.")
-    codes = np.empty(u.shape, np.uint8 if K < 256 else np.int32)
-    place = kernels.encode(u, K, K if missing else -1, flagged, codes)
-    if place >= 0:
-        row, site = divmod(place, u.shape[1])
+    kind = np.dtype(np.uint8 if K < 256 else np.int32)
+    with np.errstate(invalid="ignore"):
+        codes = u.astype(kind, copy=False)
+    known: NDArray[np.bool_] = np.less(codes, K)
+    if u.dtype != kind:
+        known &= codes == u
+    if missing and not known.all():
+        gone = ~known & (np.isnan(u) | (flagged & ((u < 0) | (u == 9))))
+        codes, known = np.where(gone, kind.type(K), codes), known | gone
+    if not known.all():
+        row, site = np.argwhere(~known)[0]
         raise InputError(f"row {row}, site {site}: {u[row, site]} is not a known {name}; known are 0, ..., {K - 1}.")
     return codes
 
@@ -340,7 +327,10 @@ class GroupedChain:
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde for every row of u, shape (n, T)."""
-        states = self.chain.states(u)
+        states = encode_states(u, len(self.chain.start))
+        impossible = np.flatnonzero(np.isneginf(self.log_conditional(u, blanket)))
+        if impossible.size:
+            raise InputError(f"row {impossible[0]} has probability zero under the chain: its law does not fit.")
         return self.chain.sample_pairs(states, self.begins, rng.random(states.shape)).astype(u.dtype)
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:

@@ -16,18 +16,24 @@ contract = {"contract"}  # fused multiply-add is the only liberty taken with the
 
 
 @njit(cache=True, nogil=True)
-def seed_streams(key: NDArray, first_row: int, state: NDArray) -> None:
-    """Start the xoshiro256++ streams of the rows first_row, first_row + 1, ... from a key of two 64-bit words.
+def seed_row(key: NDArray, row: int, state: NDArray) -> None:
+    """Start a row's xoshiro256++ stream from a key of two 64-bit words.
 
-    The four words of a stream are outputs of SplitMix64 at places of their own for every row, so a row draws the
-    same numbers whatever block or thread it is worked in.
+    Its four words are outputs of SplitMix64 at places of their own for every row, so a row draws the same numbers
+    whatever block or thread it is worked in.
     """
+    for i in range(4):
+        z = key[0] + np.uint64(4 * row + i + 1) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state[i] = (z ^ (z >> np.uint64(31))) ^ (key[1] if i == 0 else np.uint64(0))
+
+
+@njit(cache=True, nogil=True)
+def seed_streams(key: NDArray, first_row: int, state: NDArray) -> None:
+    """Start the streams of the rows first_row, first_row + 1, ..."""
     for r in range(LANES):
-        for i in range(4):
-            z = key[0] + np.uint64(4 * (first_row + r) + i + 1) * np.uint64(0x9E3779B97F4A7C15)
-            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            state[i, r] = (z ^ (z >> np.uint64(31))) ^ (key[1] if i == 0 else np.uint64(0))
+        seed_row(key, first_row + r, state[:, r])
 
 
 @njit(cache=True, nogil=True)
@@ -49,51 +55,20 @@ def draw_uniforms(state: NDArray, uniform: NDArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def encode(values: NDArray, n_codes: int, missing: int, flagged: bool, codes: NDArray) -> int:
-    """Write 0, ..., n_codes - 1 as small integers; returns the first value that is none, as row * T + site, or -1.
-
-    NaN and, where ``flagged`` says so, negative numbers and 9 become ``missing``; with missing = -1 they are refused.
-    """
-    n, T = values.shape
-    for i in range(n):
+def first_impossible_step(block: NDArray, rows: int, landing: NDArray, step: NDArray) -> int:
+    """First place where a row of a block takes a step of probability zero, as row * T + step, or -1."""
+    T = len(block)
+    for r in range(rows):
         for j in range(T):
-            value = values[i, j]
-            if value >= 0 and value < n_codes:
-                code = int(value)
-                if code != value:
-                    return i * T + j
-                codes[i, j] = code
-            elif missing >= 0 and (value != value or (flagged and (value < 0 or value == 9))):
-                codes[i, j] = missing
+            now = block[j, r]
+            if j == 0:
+                p = landing[0, now]
+            elif step.ndim == 3:
+                p = step[j - 1, block[j - 1, r], now]
             else:
-                return i * T + j
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def find_impossible(u: NDArray, initial: NDArray, transitions: NDArray) -> int:
-    """First place where a row takes a step of probability zero, as row * T + site, or -1."""
-    n, T = u.shape
-    for i in range(n):
-        if initial[u[i, 0]] <= 0.0:
-            return i * T
-        for j in range(1, T):
-            if transitions[j - 1, u[i, j - 1], u[i, j]] <= 0.0:
-                return i * T + j
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def find_impossible_jump(u: NDArray, alpha: NDArray, jump: NDArray) -> int:
-    """Find it for a chain that stays or jumps."""
-    n, T = u.shape
-    for i in range(n):
-        if alpha[0, u[i, 0]] <= 0.0:
-            return i * T
-        for j in range(1, T):
-            stays = u[i, j] == u[i, j - 1] and jump[j - 1] < 1.0
-            if not stays and jump[j - 1] * alpha[j, u[i, j]] <= 0.0:
-                return i * T + j
+                p = step[j - 1] * landing[j, now] + (1.0 - step[j - 1] if block[j - 1, r] == now else 0.0)
+            if p <= 0.0:
+                return r * T + j
     return -1
 
 
@@ -179,26 +154,29 @@ def choose(cumulated: NDArray, uniform: NDArray, chosen: NDArray) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
-def sample_chain(
-    u: NDArray, initial: NDArray, transitions: NDArray, key: NDArray, u_tilde: NDArray, first: int
-) -> None:
+def sample_chain(u: NDArray, landing: NDArray, transitions: NDArray, key: NDArray, u_tilde: NDArray, first: int) -> int:
     """Sequential conditional independent pairs on a chain, for rows first, first + 1, ... of the random streams.
 
-    With w_1 = initial and w_j(l) = P_j(l | u_{j-1}) P_j(l | u_tilde_{j-1}) / N_{j-1}(l), the normalising constants
-    are N_j(k) = sum_l w_j(l) P_{j+1}(k | l), and u_tilde_j = l has weight w_j(l) P_{j+1}(u_{j+1} | l). A factor common
-    to w_j cancels in the draw, so N is divided by the sum of the w it came from, and any length of chain is safe.
+    Returns the first place that is impossible under the law, as row * T + step, or -1. ``landing``, shape (1, K), is
+    the law of the first state.
+
+    w and N are those at the head of markov_chain.py. A factor common to w_j cancels in the draw, so N is divided by the
+    sum of the w it came from, and any length of chain is safe.
     """
     n, T = u.shape
-    K = len(initial)
+    K = landing.shape[1]
     here, there = np.empty((T, LANES), u.dtype), np.empty((T, LANES), u.dtype)
     state, uniform = np.empty((4, LANES), np.uint64), np.empty(LANES)
     weight, normaliser, cumulated = np.empty((K, LANES)), np.empty((K, LANES)), np.empty((K, LANES))
     total, running = np.empty(LANES), np.empty(LANES)
     for start in range(0, n, LANES):
         rows = load_block(u, start, here)
+        bad = first_impossible_step(here, rows, landing, transitions)
+        if bad >= 0:
+            return start * T + bad
         seed_streams(key, first + start, state)
         for k in range(K):
-            weight[k] = initial[k]
+            weight[k] = landing[0, k]
         total[:] = 1.0
         for j in range(T):
             if j > 0:
@@ -226,10 +204,11 @@ def sample_chain(
                 cumulate(weight, cumulated)
             choose(cumulated, uniform, there[j])
         store_block(there, start, rows, u_tilde)
+    return -1
 
 
 @njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
-def sample_jump_chain(u: NDArray, alpha: NDArray, jump: NDArray, key: NDArray, u_tilde: NDArray, first: int) -> None:
+def sample_jump_chain(u: NDArray, alpha: NDArray, jump: NDArray, key: NDArray, u_tilde: NDArray, first: int) -> int:
     """Do as sample_chain where P_j(k | l) = (1 - jump_j) [k = l] + jump_j alpha_j(k): O(K) a site, not O(K^2)."""
     n, T = u.shape
     K = alpha.shape[1]
@@ -240,6 +219,9 @@ def sample_jump_chain(u: NDArray, alpha: NDArray, jump: NDArray, key: NDArray, u
     a, b = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     for start in range(0, n, LANES):
         rows = load_block(u, start, here)
+        bad = first_impossible_step(here, rows, alpha, jump)
+        if bad >= 0:
+            return start * T + bad
         seed_streams(key, first + start, state)
         for k in range(K):
             weight[k] = alpha[0, k]
@@ -277,3 +259,4 @@ def sample_jump_chain(u: NDArray, alpha: NDArray, jump: NDArray, key: NDArray, u
                 cumulate(weight, cumulated)
             choose(cumulated, uniform, there[j])
         store_block(there, start, rows, u_tilde)
+    return -1

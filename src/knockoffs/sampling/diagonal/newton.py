@@ -63,30 +63,16 @@ def symmetric(lower: NDArray) -> NDArray:
 
 @dataclass(frozen=True)
 class Objective:
-    """sum_i phi(eigenvalue i of D) + psi(A), convex in D; infinite where A is not positive definite.
+    """sum_i phi(eigenvalue i of D) + psi(A), convex in D; infinite where A is not positive definite."""
 
-    Parameters
-    ----------
-    value : callable
-        (eigenvalues of D, factor of A) -> float.
-    pull : callable
-        Eigenvalues -> the part of -phi' that is positive: it lowers the objective as D grows.
-    bend : callable
-        (a, b) -> the divided difference (phi'(a) - phi'(b)) / (a - b), phi'' where a = b.
-    push : callable
-        Eigenvalues -> phi' + pull, not negative.
-    power : {1, 2}
-        psi(A) = -log det A, with the gradient A^-1 in D; or trace(A^-1), with A^-2.
-    upper : float
-        The eigenvalues of D stay below this.
-    """
-
-    value: Callable[[NDArray, CholeskyFactor], float]
+    value: Callable[[NDArray, CholeskyFactor], float]  # (eigenvalues of D, factor of A) -> float
+    # eigenvalues -> the part of -phi' that is positive: it lowers the objective as D grows
     pull: Callable[[NDArray], NDArray]
+    # (a, b) -> the divided difference (phi'(a) - phi'(b)) / (a - b), phi'' where a = b
     bend: Callable[[NDArray, NDArray], NDArray]
-    push: Callable[[NDArray], NDArray] = np.zeros_like
-    power: int = 1
-    upper: float = np.inf
+    push: Callable[[NDArray], NDArray] = np.zeros_like  # eigenvalues -> phi' + pull, not negative
+    power: int = 1  # psi(A) = -log det A, with the gradient A^-1 in D; or trace(A^-1), with A^-2
+    upper: float = np.inf  # the eigenvalues of D stay below this
 
     def rise(self, inverse: NDArray) -> NDArray:
         """Lower triangle of A^-1 or A^-2, from that of A^-1: its blocks are the gradient of psi with respect to D."""
