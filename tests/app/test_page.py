@@ -138,7 +138,7 @@ def test_cancel_ends_the_process_and_deletes_what_it_wrote(tab, tmp_path):
 def test_a_column_that_cannot_be_used_makes_no_warnings_of_the_others():
     """Columns are then read one by one, and a missing cell of one of them is not a row without a value."""
     size = [None, *np.linspace(0.1, 9.9, 59).round(2)]
-    frame = pd.DataFrame({"who": [f"id{i}" for i in range(60)], "size": size, "age": np.arange(60) % 7 + 0.5})
+    frame = pl.DataFrame({"who": [f"id{i}" for i in range(60)], "size": size, "age": np.arange(60) % 7 + 0.5})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = app.recognise(frame)

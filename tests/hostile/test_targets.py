@@ -39,7 +39,7 @@ TARGETS = {
     "a lazy frame": (pl.DataFrame({"y": Y}).lazy(), r"pass y.collect\(\)"),
     "two columns": (np.c_[Y, Y], "y should be a 1d array"),
     "a number": (3.0, "y should be a 1d array"),
-    "a word": ("abc", "y should be a 1d array"),
+    "a word": ("abc", "y is the text 'abc'"),
     "a dict": ({"a": 1}, "y should be a 1d array"),
     "too short": (Y[:-1], "they must have one row for each"),
     "a label a row": ([f"l{i}" for i in range(N)], "too many for classes"),

@@ -21,7 +21,7 @@ SMALLEST_MEAN = 1e-15  # of a count: a model that predicts less, or a negative n
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss for each row."""
+    """A loss of each row, computed from the prediction that it names."""
 
     name: str
     needs: Needs  # method of the model that it is computed from
