@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 pytest.importorskip("streamlit", reason="the extra app is not installed: pip install 'knockoffs[app]'")

@@ -194,22 +194,19 @@ def _folds(X: NDArray, Z: NDArray, smooth: NDArray[np.intp], affine: bool) -> li
     """
     # in units of a power of two, which is exact: squares of extreme numbers would leave the range of floats
     units = np.exp2(np.frexp(np.abs(X).max(axis=0))[1] - 1)
-    columns = [x / float((x / unit).std() * unit) for x, unit in zip(X.T, units, strict=True)]
+    scales = [float((x / unit).std() * unit) for x, unit in zip(X.T, units, strict=True)]
     folds = (fold_of(len(Z)) == k for k in range(N_FOLDS))
     fit = fit_affine if affine else fit_curve
-    return [partial(_make_fold, columns, Z, smooth, held, [fit(x[~held]) for x in columns]) for held in folds]
+    columns = list(zip(smooth.tolist(), X.T, scales, strict=True))  # scaled when they are read, not copied
+    return [partial(_make_fold, columns, Z, held, [fit(x[~held] / scale) for _, x, scale in columns]) for held in folds]
 
 
 def _make_fold(
-    columns: list[NDArray],
-    Z: NDArray,
-    smooth: NDArray[np.intp],
-    held: NDArray[np.bool_],
-    margins: Sequence[Affine | Curve],
+    columns: list[tuple[int, NDArray, float]], Z: NDArray, held: NDArray[np.bool_], margins: Sequence[Affine | Curve]
 ) -> Fold:
     """Fold whose rows are read whenever they are needed."""
     rows, others, log_slope = Z[~held], Z[held], np.zeros(held.sum())
-    for i, x, margin in zip(smooth.tolist(), columns, margins, strict=True):
-        rows[:, i], others[:, i] = (margin.read(part).start[:, 0] for part in (x[~held], x[held]))
-        log_slope += margin.log_slope(x[held])
+    for (i, x, scale), margin in zip(columns, margins, strict=True):
+        rows[:, i], others[:, i] = (margin.read(part / scale).start[:, 0] for part in (x[~held], x[held]))
+        log_slope += margin.log_slope(x[held] / scale)
     return Fold(rows, others, log_slope)
