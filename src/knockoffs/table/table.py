@@ -259,7 +259,12 @@ class Table:
         aside += [(one.column, one.values, list(one.sources)) for one in self.derived]
 
         def kept_sources(names: Sequence[str]) -> set[str]:
-            return {k for name in names for k in (kept_sources(made_of[name]) if name in made_of else (name,))}
+            met = dict.fromkeys(names)  # each once: many columns may be functions of many that are functions again
+            for name in (queue := list(met)):
+                new = [source for source in made_of.get(name, ()) if source not in met]
+                met.update(dict.fromkeys(new))
+                queue += new
+            return {name for name in met if name not in made_of}
 
         derived = tuple(Derived(column, x, tuple(sorted(kept_sources(names)))) for column, x, names in aside)
         return replace(self.without(list(made_of)), derived=derived)
