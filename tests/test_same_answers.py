@@ -39,7 +39,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 STORED = Path(__file__).parent / "stored" / "answers.json"
 CPU = Path("/proc/cpuinfo")
 BOOSTED = ("best", "boosting", "conditional_boosting", "streamed_draws")  # answers of scikit-learn's trees
-SAME_TREES = sklearn.__version__.startswith("1.9.")  # labels of trials are drawn from boosted trees
+SAME_TREES = sklearn.__version__.startswith(
+    "1.9."
+)  # labels of trials are drawn from boosted trees, and one look at knockoffs takes them
 WORDS = ("good", "doubtful", "broken")
 KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
 
@@ -115,7 +117,7 @@ def whole(selector):
     found = [*values.tolist(), float(selector.threshold_), *selector.q_values_.tolist(), *sums]
     if selector.verdict_ is not None:
         trial, p_value = selector.verdict_.trial, selector.verdict_.p_value
-        rate = p_value if trial is None else trial.rate if SAME_TREES else np.nan
+        rate = np.nan if not SAME_TREES else p_value if trial is None else trial.rate
         found += [WORDS.index(selector.verdict_.word), rate]
     return found
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 import knockoffs
@@ -60,7 +61,8 @@ def test_a_read_only_install_without_a_home(install):
     assert not list(install.rglob("*.nbi"))
 
 
-def test_damaged_files_of_an_earlier_run(tmp_path):
+def test_damaged_files_of_an_earlier_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")  # beside the file, whatever NUMBA_CACHE_DIR says
     (tmp_path / "loop.py").write_text(LOOP)
 
     def answers():

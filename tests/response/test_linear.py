@@ -1,5 +1,6 @@
 """Linear models: optimality conditions first, then scikit-learn as the oracle, then invariances."""
 
+import tracemalloc
 import warnings
 from unittest import SkipTest
 
@@ -427,3 +428,21 @@ def test_copies_have_the_sign_of_the_column_that_stands_for_them():
         design = make_design(X, None, np.zeros(30, dtype=np.intp))
         assert design.X.shape[1] == 2
         np.testing.assert_allclose((X - design.mean) / design.scale, design.X[:, design.column_of] * design.sign_of)
+
+
+def test_few_rows_of_many_columns_take_little_memory():
+    """Of 6 rows hundreds of columns seem to matter at first: their Gram matrices took 88 MB, of a table of 400 kB."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((6, 8000))
+    y = X[:, 0] + rng.standard_normal(6)
+    tracemalloc.start()
+    try:
+        model = LassoPathCV(random_state=0).fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 50e6
+    Z, r = (X - X.mean(axis=0)) / X.std(axis=0), y - model.predict(X)
+    gradient = np.abs(Z.T @ r) / 6 / y.std()
+    assert gradient.max() <= model.alpha_ * (1 + 1e-6)
+    np.testing.assert_allclose(gradient[model.coef_ != 0], model.alpha_, rtol=1e-6)

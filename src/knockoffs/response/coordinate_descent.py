@@ -126,14 +126,16 @@ def minimise_quadratic(
     c, penalty, beta, q : arrays, shape (at least m,)
     """
     _residual(G, c, beta, q, m)
-    chosen = np.zeros(m, dtype=np.bool_)
+    chosen, active = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+    for j in range(m):
+        chosen[j] = 0
     sweeps = 0
     inner_tol = 0.5 * tol
     while sweeps < max_sweeps:
         new = 0
         for j in range(m):
-            if not chosen[j] and (beta[j] != 0.0 or abs(q[j]) > penalty[j]):
-                chosen[j] = True
+            if chosen[j] == 0 and (beta[j] != 0.0 or abs(q[j]) > penalty[j]):
+                chosen[j] = 1
                 new += 1
         if y2 > 0.0:
             if lasso_gap(c, penalty[0], beta, q, m, y2) <= tol * y2:
@@ -144,8 +146,11 @@ def minimise_quadratic(
             inner_tol *= 0.1
             if inner_tol < 1e-3 * tol:
                 break
-        active = np.flatnonzero(chosen)
-        size = active.size
+        size = np.int64(0)  # not the literal 0, for which what takes it would be compiled once more
+        for j in range(m):
+            if chosen[j] == 1:
+                active[size] = j
+                size += 1
         G_active = np.empty((size, size))
         c_active, beta_active, q_active, penalty_active = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
         for i in range(size):
@@ -202,7 +207,6 @@ def lasso_gap(c: NDArray, alpha: float, beta: NDArray, q: NDArray, m: int, y2: f
     return 0.5 * rr + alpha * l1 - (shrink * yr - 0.5 * shrink * shrink * rr)
 
 
-@njit(cache=True, nogil=True)
 def lasso_path(
     G: NDArray,
     c: NDArray,
@@ -219,11 +223,8 @@ def lasso_path(
     ``beta`` holds the start and then the last solution; row l of ``path`` becomes the solution at ``alphas[l]``.
     """
     q = np.empty(m)
-    penalty = np.empty(m)
     sweeps = 0
-    for l in range(alphas.shape[0]):  # noqa: E741
-        penalty[:] = alphas[l]
-        sweeps += minimise_quadratic(G, c, penalty, beta, q, m, y2, tol, max_sweeps)
-        for j in range(m):
-            path[l, j] = beta[j]
+    for alpha, found in zip(alphas, path, strict=True):  # not compiled: that would compile what it calls once more
+        sweeps += minimise_quadratic(G, c, np.full(m, alpha), beta, q, m, y2, tol, max_sweeps)
+        found[:] = beta[:m]
     return sweeps

@@ -22,6 +22,7 @@ from knockoffs.errors import InputError
 
 STRETCH = 4  # penalties solved between two looks at all columns: few enough for the strong rule to be sharp
 REACH = 1.0  # gradients above this share of the stretch's last penalty let their columns in
+FEWEST = 64  # columns that may join at once
 KKT_SLACK = 1e-6  # relative excess of a gradient over the penalty that is put down to the solver's tolerance
 NO_ROWS = slice(0, 0)  # held out: all are trained on
 SATURATED = 0.999  # share of the null loss explained in training at which a path has nothing left to say
@@ -199,11 +200,14 @@ def cross_validate(
     """
     losses = np.empty((len(training_sets), 0))
     supports = []
-    gradients = gradients_of(np.stack([t.null_residual() for t in training_sets]))
+    residuals = np.stack([t.null_residual() for t in training_sets])
+    # no solution needs more columns than rows; of few rows and many columns thousands seem to matter at first
+    most = max(FEWEST, 2 * residuals[0].size)
+    gradients = gradients_of(residuals)
     previous = float(alphas[0])
     for start in range(0, alphas.size, STRETCH):
         stretch = alphas[start : start + STRETCH]
-        gradients, held_out, explained = _solve_stretch(training_sets, stretch, previous, gradients, gradients_of)
+        gradients, held_out, explained = _solve_stretch(training_sets, stretch, previous, gradients, gradients_of, most)
         previous = float(stretch[-1])
         losses = np.hstack([losses, held_out])
         supports.append(np.unique(np.concatenate([t.support() for t in training_sets])))
@@ -220,12 +224,17 @@ def _solve_stretch(
     previous: float,
     gradients: NDArray,
     gradients_of: Callable[[NDArray], NDArray],
+    most: int,
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """Solve all folds at penalties ``alphas``; check every column; solve again the folds that lacked one."""
+    """Solve all folds at penalties ``alphas``; check every column; solve again the folds that lacked one.
+
+    At most ``most`` columns join between two checks.
+    """
     # The strong rule would ask for 2 * last - previous. Over a stretch that lets in far more columns than are
     # needed, and what is missing is found by the check.
     reach = max(2 * alphas[-1] - previous, REACH * alphas[-1])
-    wanted = np.abs(gradients).max(axis=1) >= reach
+    size = np.abs(gradients).max(axis=1)  # (folds, columns)
+    wanted = size >= reach
     states = []
     for t in training_sets:
         states.append(t.save())
@@ -236,16 +245,19 @@ def _solve_stretch(
         for f in todo:
             t = training_sets[f]
             wanted[f, t.columns] = False
-            t.add(np.flatnonzero(wanted[f]))
+            joining = np.flatnonzero(wanted[f])
+            if joining.size > most:
+                joining = np.sort(joining[np.argsort(-size[f, joining], kind="stable")[:most]])
+            t.add(joining)
             t.restore(states[f])
             found[f] = t.solve(alphas)
         R = np.stack([found[f][0] for f in todo])  # (folds to do, alphas, n_outputs, n)
         every = gradients_of(R)
         gradients[todo] = every[:, -1]
-        over = (np.abs(every) > (alphas * (1 + KKT_SLACK))[:, None, None]).any(axis=(1, 2))
-        for i, f in enumerate(todo):
-            over[i, training_sets[f].columns] = False
-        wanted[todo] = over
+        size[todo] = (np.abs(every) / alphas[:, None, None]).max(axis=(1, 2))
+        wanted[todo] = size[todo] > 1 + KKT_SLACK
+        for f in todo:
+            wanted[f, training_sets[f].columns] = False
         todo = [f for f in todo if wanted[f].any()]
     folds = range(len(training_sets))
     return gradients, np.stack([found[f][1] for f in folds]), np.stack([found[f][2] for f in folds])
@@ -261,7 +273,7 @@ def solve_at(design: PathDesign, problem: TrainingSet, alpha: float, columns: ND
         joining = np.flatnonzero(size > alpha * (1 + KKT_SLACK))
         if not joining.size:
             return
-        most = max(64, problem.columns.size)  # far from the solution nearly all columns seem to matter
+        most = max(FEWEST, problem.columns.size)  # far from the solution nearly all columns seem to matter
         problem.add(joining[np.argsort(-size[joining], kind="stable")[:most]])
 
 

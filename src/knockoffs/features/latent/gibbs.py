@@ -150,7 +150,7 @@ def sweep_rows(
     for i in range(n):
         seed_row(key, first_row + i, state)
         l, s = L[i], status[i]  # noqa: E741
-        m = n_open = 0
+        m = n_open = np.int64(0)  # not the literal 0, for which what takes it would be compiled once more
         for j in range(D):
             if s[j] == FREE:
                 free[m] = j
@@ -316,7 +316,8 @@ def jump_rows(
     z, l, kept, state = np.empty(D), np.empty(D), np.empty(D), np.empty(4, np.uint64)  # noqa: E741
     for i in range(len(L)):
         seed_row(key, first_row + i, state)
-        kept[:] = L[i]
+        for j in range(D):
+            kept[j] = L[i, j]
         own = chosen = K[i]
         top = log_weights[own] + _draw_in_order(
             status[i], low[i], high[i], start[i], means[own], factors[own], z, kept, state, True
@@ -333,7 +334,9 @@ def jump_rows(
                 share = exp(weight - top)
                 total += share
                 if draw_uniform(state) * total < share:
-                    kept[:] = l
+                    for j in range(D):
+                        kept[j] = l[j]
                     chosen = k
-        L[i] = kept
+        for j in range(D):
+            L[i, j] = kept[j]
         K[i] = chosen
