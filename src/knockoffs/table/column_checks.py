@@ -140,7 +140,7 @@ def warn_of_indexes(raw: Raw, argument: str) -> None:
         if raw.named and column.dtype == "integer" and _says_id(column.name)
     ]
     found = sorted({*map(int, counted), *(j for j, n_distinct in called if n_distinct == n)})
-    repeating = [j for j, n_distinct in called if n / 2 <= n_distinct < n and j not in found]
+    repeating = [j for j, n_distinct in called if n / 2 < n_distinct < n and j not in found]
     if repeating:
         listed = name_some(raw.columns[j].name for j in repeating)
         warn(
