@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 from knockoffs import KnockoffSelector
 from knockoffs.cli.app import app
 from knockoffs.draws import draw_and_score
-from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.errors import KnockoffWarning
+from knockoffs.features import FAMILIES
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.given import GivenModel
 from knockoffs.importance.scores import Scores
@@ -138,33 +139,85 @@ def test_only_hypotheses_enter_the_adjustment():
 # ---- families ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("family", ["auto", "gaussian", "mixture", "naive_bayes", "network"])
-def test_families_with_covariates(family):
-    table, y = frame(120)
+SMALL = {
+    "hmm": {"n_states": 2, "n_starts": 1},
+    "lda": {"n_topics": 2, "max_iter": 2},
+    "genotypes": {"n_ancestors": 2, "max_iter": 3},
+}
+BY_SITES = ("hmm", "lda", "fastphase", "genotypes")
+
+
+def table_for(family, n=120):
+    """Features as a family takes them, two covariates and y."""
+    rng = np.random.default_rng(0)
+    table, y = frame(n)
     if family == "network":
-        table = (table > 0).map({True: "high", False: "low"}.get)
-    fitted = selector(feature_model=family, method="knockoffs", verdict=False, estimator="lasso").fit(table, y)
-    assert fitted.W_.shape == (12,)
+        return table.gt(0).replace({True: "high", False: "low"}), y
+    if family in BY_SITES:
+        counts = rng.binomial(2, 0.4, size=(n, 12))
+        table[FEATURES] = counts
+        y = counts[:, :11].sum(axis=1) + 2 * table["age"].to_numpy() + rng.normal(size=n)
+    return table, y
 
 
-@pytest.mark.parametrize("family", ["hmm", "lda"])
-def test_covariates_stand_beside_sites_and_words(family):
-    """They are in the model of y alone: P^X is that of the other columns, and they are their own knockoffs."""
-    table, y = frame(120)
-    counts = (2 * table + 9).clip(0).round().astype(int)
-    small = {"hmm": {"n_states": 2, "n_starts": 1}, "lda": {"n_topics": 2, "max_iter": 2}}[family]
-    fitted = selector(
-        feature_model=family, feature_model_options=small, method="knockoffs", verdict=False, estimator="lasso"
-    ).fit(counts, y)
-    assert fitted.W_.shape == (12,) and "no part of P^X" in fitted.selection_.explain()
-    for name in fitted.selection_.covariates:
-        assert (fitted.knockoffs_[name] == counts[name]).all()
-    assert any((fitted.knockoffs_[name] != counts[name]).any() for name in fitted.selection_.feature_names)
-    holes = counts.astype(float)
-    holes.loc[3, fitted.selection_.covariates[0]] = np.nan
-    if family == "hmm":
-        with pytest.raises(InputError, match="covariates: .* have missing cells"):
-            selector(feature_model=family, feature_model_options=small).fit(holes, y)
+@pytest.fixture
+def options_of(tmp_path):
+    """Options of the fit of a family; fastPHASE reads its parameters from files."""
+
+    def options(family):
+        if family != "fastphase":
+            return SMALL.get(family)
+        rng = np.random.default_rng(1)
+        for ending, block in (("rhat", np.full((12, 1), 0.1)), ("alphahat", np.full((12, 2), 0.5))):
+            write(f"c_{ending}.txt", block)
+        write("c_thetahat.txt", rng.beta(1, 1, size=(12, 2)))
+        (tmp_path / "c_origchars").write_text("12\n" + "2\t10\n" * 12)
+        return {"prefix": str(tmp_path / "c")}
+
+    def write(name, block):
+        rows = (" ".join(map(repr, row.tolist())) + "\n" for row in block)
+        (tmp_path / name).write_text("> start 0\n" + "".join(rows))
+
+    return options
+
+
+@pytest.mark.parametrize("method", ["knockoffs", "conditional_test"])
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_every_family_with_covariates(family, method, options_of):
+    """They are conditioned on and not tested; of sites and words P^X is that of the other columns."""
+    table, y = table_for(family)
+    asked = selector(
+        feature_model=family, feature_model_options=options_of(family), method=method, estimator="lasso", verdict=True
+    )
+    if method == "conditional_test" and family in ("fixed", "lda"):
+        refuses("(has no tests|features cannot be tested): use method='knockoffs'", asked.fit, table, y)
+        return
+    fitted = asked.fit(table, y)
+    assert fitted.selection_.feature_names == tuple(FEATURES) and fitted.selection_.covariates == ("age", "sex")
+    assert fitted.get_support().sum() >= 5 and "the covariates 'age', 'sex'." in fitted.selection_.explain()
+    assert ("no part of P^X" in fitted.selection_.explain()) == (family in BY_SITES)
+    if method == "knockoffs":
+        assert fitted.W_.shape == (12,)
+        own = [(fitted.knockoffs_[name] == table[name]).all() for name in table]
+        assert [name for name, same in zip(table, own, strict=True) if same] == (
+            ["age", "sex"] if family in (*BY_SITES, "fixed") else []
+        )
+
+
+@pytest.mark.parametrize("family", BY_SITES)
+def test_covariates_beside_sites_and_words_may_be_labels(family, options_of):
+    table, y = table_for(family)
+    table["sex"] = np.where(table["sex"] > 0, "f", "m")
+    options = {"feature_model_options": options_of(family), "method": "knockoffs", "estimator": "lasso"}
+    assert selector(feature_model=family, **options).fit(table, y).W_.shape == (12,)
+    assert selector(feature_model=family, **options, covariates="sex", drop=["age"]).fit(table, y).W_.shape == (12,)
+
+
+def test_covariates_beside_sites_have_no_missing_cells():
+    table, y = table_for("hmm")
+    table.loc[3, "age"] = np.nan
+    asked = selector(feature_model="hmm", feature_model_options=SMALL["hmm"])
+    refuses("covariates: missing cells in 'age'. Fill them, or leave their rows out.", asked.fit, table, y)
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------

@@ -170,13 +170,13 @@ def test_concordance_of_noise_is_near_a_half_and_of_signal_above():
 
 def test_command_line_report_and_rerun(select_and_rerun):
     X, time, event = table()
-    frame = X.drop(columns="x1").assign(sex=np.where(X["x1"] > 0, "f", "m"), days=time, died=event)
-    options = ["--time", "days", "--event", "died", "--estimator", "lasso", "--no-verdict"]
+    frame = X.drop(columns="x1").assign(sex=np.where(X["x1"] > 0, "f", "m"), days=time, died=2 * event)
+    options = ["--time", "days", "--event", "died=2", "--estimator", "lasso", "--no-verdict"]
     record, page = select_and_rerun(frame, *options)
-    assert (record["parameters"]["time"], record["parameters"]["event"]) == ("days", "died")
+    assert (record["parameters"]["time"], record["parameters"]["event"]) == ("days", "died=2")
     assert {f["name"] for f in record["features"] if f["selected"]} == {"x0", "sex"}
     assert "held-out concordance of 0.7" in page and "<figcaption>Share of rows without the event over time, by" in page
-    assert "--time days --event died" in page
+    assert "--time days --event died=2" in page
 
 
 def test_the_first_screen_names_the_time(tmp_path):
@@ -195,6 +195,8 @@ def test_the_first_screen_names_the_time(tmp_path):
         (["--event", "died"], "Missing option '--time'"),
         (["--target", "days", "--event", "died"], "Leave out --target"),
         (["--time", "dais", "--event", "died"], "'dais' is not a column of the table. Did you mean 'days'?"),
+        (["--time", "days", "--event", "dead"], "--event 'dead' is not a column of the table. Did you mean 'died'?"),
+        (["--time", "days", "--event", "died=3"], "--event died=3: no row has '3' in 'died'. It has '0', '1'."),
         (["--time", "days", "--event", "died", "--weights", "died"], "'died' is the target"),
         (["--time", "days", "--event", "died", "--covariates", "days"], "'days' is the target"),
         (["--time", "days", "--event", "died", "--stream", "always"], "not supported in batches"),

@@ -88,7 +88,10 @@ class Options:
         None, "Column of survival times, in place of --target; needs --event.", metavar="COLUMN", faces=SELECTION
     )
     event: str | None = _option(
-        None, "Column that is 1 if the event was observed, else 0.", metavar="COLUMN", faces=SELECTION
+        None,
+        "Column that is 1 if the event was observed, else 0; or COLUMN=VALUE, for one of several kinds of events.",
+        metavar="COLUMN",
+        faces=SELECTION,
     )
     entry: str | None = _option(
         None, "Column of entry times, if rows are not observed from time 0.", metavar="COLUMN", faces=SELECTION
@@ -329,7 +332,8 @@ class Options:
     @property
     def target_columns(self) -> list[str]:
         """Columns of the target: one, or time, event and perhaps entry of a survival time."""
-        return [name for name in (self.target, self.time, self.event, self.entry) if name]
+        event = (self.event or "").partition("=")[0]
+        return [name for name in (self.target, self.time, event, self.entry) if name]
 
     def recorded(self, face: str) -> dict[str, Json]:
         """Options of a command on which the answer depends, as selection.json holds them."""

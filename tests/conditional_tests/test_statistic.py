@@ -151,3 +151,14 @@ def test_a_sum_that_few_rows_carry_has_the_tails_of_a_t_with_its_kurtosis():
     assert (statistic(draws) > striking).sum() <= 5
     normal = replace(statistic, nu=np.full_like(statistic.nu, 1e9))
     assert (normal(draws) > striking).sum() > 15  # the planted fault
+
+
+def test_indicators_of_all_labels_count_by_chi_squared_of_one_degree_less(rng):
+    """They add up to one, so three of four are free. The 99 % quantile of draws is near that of chi-squared."""
+    p = [0.05, 0.15, 0.3, 0.5]
+    r = rng.exponential(size=(150, 1))
+    pilot, draws = (rng.choice(4, (m, 150, 1), p=p).astype(float) for m in (100, 4000))
+    statistic = residual_statistic(r - r.mean(), pilot, nominal=[True])
+    assert statistic.freedom == pytest.approx(3, abs=0.02)
+    # -log of a share of .01, the largest of three tests; 18.7 where the fourth direction has a say
+    assert np.quantile(statistic(draws), 0.99) < -np.log(0.01 / 3)

@@ -1,6 +1,7 @@
 """Rows that depend on each other are seen and named with what to type; sorted tables and chance are not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.signal import lfilter
 
@@ -63,6 +64,38 @@ def test_visits_of_a_patient_share_values_and_a_column_in_other_units_does_not(r
     assert len(np.unique(np.column_stack([found.set_of, patient]), axis=0)) == 100
     X[:, 2] = np.exp(X[:, 1])
     assert seen(X, y) is None
+
+
+@pytest.mark.parametrize("name", ["Subject", "patient_id", "famID", "clinic"])
+@pytest.mark.parametrize("kind", ["number", "survival"])
+def test_a_column_called_like_a_patient_with_several_rows_each_is_asked_about(name, kind, rng):
+    X, y = independent(rng, 120, 3)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    frame[name] = rng.permutation(np.repeat(np.arange(30), 4)) + 300
+    table = read_table(frame)
+    found = find_dependence(table, as_target(y if kind == "number" else (np.exp(y), y > -1), table))
+    assert found.sentence.startswith(f"Column '{name}' has 30 values, 4 rows each.")
+    assert f"use clusters='{name}' (--clusters {name})." in found.sentence
+    assert np.bincount(found.set_of).tolist() == [4] * 30
+    again = np.append(np.flatnonzero(frame[name] != 305), [0, 0])  # a visit fewer here, more there
+    assert "about 4 rows each" in find_dependence(table.rows(again), as_target(y[again], table.rows(again))).sentence
+
+
+def test_labels_of_a_panel_are_asked_about_and_ordinary_labels_and_numbers_are_not(rng):
+    X, y = independent(rng, 200, 3)
+    states = rng.permutation(np.repeat([f"state {k}" for k in range(50)], 4))
+    frame = pd.DataFrame(X, columns=list("abc"))
+    assert "Column 'area' has 50 values, 4 rows each" in seen(frame.assign(area=states), y).sentence
+    drawn = np.array([f"city {k}" for k in range(50)])[rng.integers(50, size=200)]
+    for other in (
+        {"area": drawn},
+        {"area": np.where(states == "state 7", "state 8", states)},  # one with twice as many rows
+        {"school": 8 + rng.binomial(12, 0.4, size=200)},  # years
+        {"age": np.repeat(np.arange(20, 70), 4)},  # a number of a designed table
+        {"subject": rng.permutation(np.repeat(list("abcde"), 40))},  # five topics
+        {"acid": rng.permutation(np.repeat(np.arange(50), 4))},
+    ):
+        assert seen(frame.assign(**other), y) is None, other
 
 
 @pytest.mark.parametrize("kind", ["number", "classes"])

@@ -199,13 +199,13 @@ def test_the_best_of_what_was_tried_is_advised_with_its_rate():
 
 
 def test_rows_are_blamed_where_their_trial_is_worse():
-    found = Verdict("broken", 500, GOOD, ("Rows follow.",), TRIAL)
+    found = Verdict("broken", 500, GOOD, ("Rows follow. Name it in order= (--order).",), TRIAL)
     assert found.rows_cost and found.headline.startswith(
         "On this table, columns that do not matter were picked in 40 %"
     )
     assert found.headline.endswith("Rows depend on one another. If rows were independent, it would be 8 %.")
-    assert "Rows follow." in found.say() and "order= (--order)" in found.next_step
-    harmless = Verdict("good", 500, GOOD, ("Rows follow.",), GOOD)
+    assert "Rows follow." in found.say() and found.next_step == "Name it in order= (--order)."
+    harmless = Verdict("good", 500, GOOD, ("Rows follow. Name it in order= (--order).",), GOOD)
     assert not harmless.rows_cost and "picked in 8 %" in harmless.headline and "Rows follow." in harmless.say()
 
 

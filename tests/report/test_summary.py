@@ -81,3 +81,11 @@ def test_the_verdict_is_one_line_with_its_word(selection):
 
 def test_ranks_are_those_of_the_order(selection):
     assert (selection.ranking[selection.surest_first] == np.arange(40) + 1).all()
+
+
+def test_the_next_step_of_tests_that_find_nothing_is_no_grouping(make):
+    """Where a tree is tested and nothing is found, all features together were tested already."""
+    nothing = make(list("abc"), p_values=np.array([0.6, 0.7, 0.9]))
+    assert "group columns" in first_screen(nothing).next_step
+    tree = first_screen(replace(nothing, discoveries=()))
+    assert tree.next_step == "Use more rows, or other columns: even all of these together are not significant."

@@ -1,6 +1,7 @@
 """Cox regression and boosting: the partial likelihood by definition, optimality, other packages' numbers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from knockoffs.errors import InputError
@@ -102,6 +103,30 @@ def test_coefficients_of_rows_that_enter_late_are_those_of_lifelines(ties, their
     X, y = survival(ties=ties)
     y = np.column_stack([y, np.where(np.arange(80) % 2, np.abs(y) / 3, 0.0)])
     np.testing.assert_allclose(CoxPathCV(alpha=1e-12).fit(X, y).coef_, theirs, atol=1e-8)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+def test_coefficients_are_those_of_lifelines_where_it_is_installed(ties, late):
+    lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed: the stored values stand for it")
+    X, y = survival(300, 6, seed=1, ties=ties)
+    frame = pd.DataFrame(X).assign(time=np.abs(y), event=y > 0, entry=np.where(np.arange(300) % 2, np.abs(y) / 3, 0.0))
+    columns = frame if late else frame.drop(columns="entry")
+    theirs = lifelines.CoxPHFitter().fit(
+        columns, "time", "event", entry_col="entry" if late else None, fit_options={"precision": 1e-13}
+    )
+    mine = CoxPathCV(alpha=1e-12).fit(X, np.column_stack([y, frame["entry"]]) if late else y)
+    np.testing.assert_allclose(mine.coef_, theirs.params_, atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.01])
+def test_coefficients_are_those_of_scikit_survival_where_it_is_installed(alpha):
+    models = pytest.importorskip("sksurv.linear_model", reason="scikit-survival is not installed: see stored values")
+    X, y = survival(300, 6, seed=1)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    rows = np.array(list(zip(y > 0, np.abs(y), strict=True)), dtype=[("event", bool), ("time", float)])
+    theirs = models.CoxnetSurvivalAnalysis(alphas=[alpha], l1_ratio=1, tol=1e-14, max_iter=10**7).fit(X, rows)
+    np.testing.assert_allclose(CoxPathCV(alpha=alpha).fit(X, y).coef_, theirs.coef_[:, 0], atol=1e-6)
 
 
 def test_martingale_residuals_are_those_of_lifelines_and_add_up_to_zero():

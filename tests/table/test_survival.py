@@ -80,6 +80,8 @@ def test_codes_of_r_are_read_and_said():
     ("y", "message"),
     [
         ((TIME, EVENT * 3), "'event' has the values 0, 3. An event is 1"),
+        ((pd.Series(TIME, name="days"), pd.Series(40 + EVENT, name="age")), "'age' has the values 40, 41. An event"),
+        ((pl.Series("days", TIME), pl.Series("kind", [0, 1, 2, 0, 1, 2])), "or --event kind=2."),
         ((TIME, np.zeros(6)), "y has no event: 'event' is 0 in every row"),
         ((-TIME, EVENT), "'time' is -5 in row 0. Times are finite and not negative"),
         ((TIME[:5], EVENT[:5]), "'time' has 5 values and X has 6 rows"),
@@ -88,7 +90,7 @@ def test_codes_of_r_are_read_and_said():
         (pd.DataFrame({"a": TIME, "b": TIME}), "y should be a 1d array"),
         (
             pd.DataFrame({"days": 10 + TIME, "status": [0, 1, 2, 0, 2, 1]}),
-            "pick one, for instance table['status'] == 1",
+            "for instance y=(time, table['status'] == 2) or --event status=2.",
         ),
         (pd.DataFrame({"a": EVENT, "b": EVENT}), "'a' and 'b' are 0 or 1"),
         (pd.DataFrame({"a": TIME, "b": TIME[::-1], "e": EVENT}), "neither of 'a' and 'b' is the later"),
@@ -99,6 +101,24 @@ def test_refused(y, message):
     with pytest.raises(InputError) as refused:
         as_target(y, TABLE)
     assert message in str(refused.value)
+
+
+def test_a_column_of_many_values_is_no_event():
+    frame = pd.DataFrame({"days": np.arange(1.0, 31), "age": np.arange(40.0, 70), "x": np.arange(30) % 7})
+    with pytest.raises(InputError, match="'age' has 30 different values, from 40 to 69. An event is 1 .* Name the col"):
+        as_target((frame["days"], frame["age"]), read_table(frame[["x"]]))
+
+
+def test_a_column_that_says_the_event_or_the_time_in_other_words_is_warned_of():
+    rng = np.random.default_rng(0)
+    time, event = rng.exponential(size=60), rng.integers(2, size=60)
+    table = read_table(pd.DataFrame({"censored": 1 - event, "weeks": time / 7, "x": rng.normal(size=60)}))
+    with pytest.warns(KnockoffWarning) as said:
+        as_target((time, event), table)
+    assert [str(one.message).partition(" determine")[0] for one in said] == [
+        "the time of y and 'weeks'",
+        "the event of y and 'censored'",
+    ]
 
 
 def test_a_time_among_the_features_is_refused():
@@ -125,8 +145,15 @@ def test_a_time_among_the_features_is_refused():
 def test_a_lone_event_beside_its_time_is_asked_about(called):
     rng = np.random.default_rng(0)
     table = read_table(pd.DataFrame({"age": rng.normal(size=40), called: rng.exponential(size=40)}))
-    with pytest.warns(KnockoffWarning, match=f"--time {called} --event COLUMN"):
+    with pytest.warns(KnockoffWarning, match=f"--time {called} --event died"):
         as_target(pd.Series(rng.permutation([0, 1] * 20), name="died"), table)
+
+
+def test_of_several_times_the_one_named_after_the_event_is_asked_about():
+    rng = np.random.default_rng(0)
+    table = read_table(pd.DataFrame(rng.exponential(size=(40, 2)), columns=["time.to.transplant", "time.to.cmv"]))
+    with pytest.warns(KnockoffWarning, match="--time time.to.cmv --event cmv"):
+        as_target(pd.Series(rng.permutation([0, 1] * 20), name="cmv"), table)
 
 
 @pytest.mark.parametrize("called", ["times_seen", "length", "holidays", "sometime"])

@@ -168,6 +168,9 @@ def test_rows_that_move_together_keep_what_they_share(rng):
     moved = by_sets(set_of)(rng)
     assert sorted(moved) == list(range(60)) and (set_of[moved] != set_of).all()
     assert all(len(np.unique(set_of[moved][set_of == k])) == 1 for k in range(20))
+    visit = np.arange(300) % 3  # a column of the visits has nothing to do with the residuals that its rows get
+    moved = by_sets(np.arange(300) // 3)(rng)
+    assert abs(np.corrcoef(visit, visit[moved])[0, 1]) < 5 / np.sqrt(300)
 
 
 @pytest.mark.parametrize("kind", ["number", "classes"])

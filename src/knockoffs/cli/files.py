@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from knockoffs.cli.checks import bad_call, check_columns, split_names
 from knockoffs.cli.output import say, show, spoken_warnings
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, name_some
 from knockoffs.features.source import KnockoffSource, is_network_file, read_features, refuse_fixed
 from knockoffs.options import Options
 from knockoffs.progress import stage
 from knockoffs.record import SelectionRecord, check_selection_place, write_selection
+from knockoffs.table.cells import is_number
 from knockoffs.table.files import file_hash, read_table_file
 from knockoffs.table.table import Table
 from knockoffs.table.writer import is_same_file
@@ -51,7 +52,9 @@ def take_apart(
     """Features, target (of a survival time a tuple) and weights (or None) of a frame."""
     target, weights = options.target_columns, options.weights
     dropped, covariates = (split_names(frame.columns, names) for names in (options.drop, options.covariates))
-    check_columns(frame, target, "--target" if options.target else "--time, --event or --entry")
+    for flag in ("target", "time", "entry"):
+        check_columns(frame, [name] if (name := getattr(options, flag)) else [], f"--{flag}")
+    event = observed_event(frame, options.event)
     check_columns(frame, dropped, "--drop")
     check_columns(frame, covariates, "--covariates")
     check_columns(frame, [weights] if weights else [], "--weights")
@@ -60,9 +63,32 @@ def take_apart(
     for name in covariates:
         if name in (*target, weights, *dropped):
             raise bad_call(f"--covariates {name!r} is the target, the weights or dropped: name it once.")
-    parts = tuple(frame[name] for name in target)
+    parts = tuple(event if event is not None and name == event.name else frame[name] for name in target)
     X = frame.drop({*target, *dropped, *([weights] if weights else [])})
     return X, parts[0] if options.target else parts, frame[weights].to_numpy() if weights else None
+
+
+def observed_event(frame: pl.DataFrame, given: str | None) -> pl.Series | None:
+    """Column of an event, or for COLUMN=VALUE whether it has this value; None if there is no event.
+
+    >>> observed_event(pl.DataFrame({"status": [0, 2, 1]}), "status=2").to_list()
+    [False, True, False]
+    """
+    if given is None:
+        return None
+    name, _, value = given.partition("=")
+    check_columns(frame, [name], "--event")
+    column, value = frame[name], value.removeprefix("=")
+    if not value:
+        return column
+    found = (
+        column == float(value) if column.dtype.is_numeric() and is_number(value) else column.cast(pl.String) == value
+    )
+    if not found.any():
+        raise bad_call(
+            f"--event {given}: no row has {value!r} in {name!r}. It has {name_some(column.unique().sort())}."
+        )
+    return found
 
 
 def read_knockoffs(path: Path, X: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:

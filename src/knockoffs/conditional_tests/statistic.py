@@ -130,7 +130,8 @@ def residual_statistic(
     spread, total = np.sqrt(variance @ weights**2), variance.sum(axis=1)
     # a function that never varies has no say: 0 over infinity
     scale = np.where(spread > 1e-9 * np.sqrt((weights**2).sum(axis=0)), spread, np.inf)
-    excess = ((values - mean[:, None]) ** 4).mean(axis=1) - 3 * variance**2
+    squares = np.square(values - mean[:, None])
+    excess = np.einsum("fmn,fmn->fn", squares, squares) / len(pilot) - 3 * variance**2
     nu = 4 + 6 / np.clip(excess @ weights**4 / scale**4, 1e-6, None)  # t has the excess kurtosis 6 / (nu - 4)
     kind = np.full(spread.shape, 1)
     kind[functions.plain] = 0
@@ -153,11 +154,15 @@ def _covariance(deviations: NDArray, r: NDArray) -> NDArray:
     return V / (deviations.shape[1] - 1)
 
 
-def _inverse_root(V: NDArray, ridge: float) -> tuple[NDArray, float]:
-    """Root of the inverse of the correlation matrix R of V, its diagonal enlarged, and the trace of R times that."""
+def _inverse_root(V: NDArray, ridge: float, *, none: float = 1e-9) -> tuple[NDArray, float]:
+    """Root of the inverse of the correlation matrix R of V, its diagonal enlarged, and the trace of R times that.
+
+    A direction with an eigenvalue below ``none`` has no say. Indicators of all labels add up to one, so their sums have
+    such a direction; their z, each with its own s and tails, leave it a little, and its inverse would be all there is.
+    """
     scale = np.sqrt(np.diagonal(V))
     scale = np.where(scale > 0, scale, np.inf)  # a function that never varies has no say
     values, vectors = np.linalg.eigh(V / np.outer(scale, scale))
     values = values.clip(0)
-    root = (vectors / np.sqrt(values + ridge)).T
+    root = np.where(values > none, vectors / np.sqrt(values + ridge), 0.0).T
     return root, max(float((values / (values + ridge)).sum()), 1e-9)

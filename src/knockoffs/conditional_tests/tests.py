@@ -120,8 +120,6 @@ def randomization_tests(
     incomplete = np.flatnonzero(~np.isfinite(X).all(axis=0))
     if incomplete.size:
         raise ColumnsError(incomplete, "columns", "have cells that are missing or infinite: complete them first.")
-    if not hasattr(model, "conditional"):
-        raise InputError(f"{type(model).__name__} has no conditional(j, X, rng, n_draws): it cannot be tested with.")
     feature_of = np.arange(X.shape[1]) if feature_of is None else np.asarray(feature_of)
     d = int(feature_of.max()) + 1
     names = tuple(f"x{j}" for j in range(d)) if names is None else tuple(str(name) for name in names)
@@ -321,6 +319,11 @@ def sampling_given_others(model: Conditional, X: NDArray, rng: Generator) -> Cal
     """Samplers of groups of columns given the others, or given latent values of the others, where P^X has them."""
     if hasattr(model, "resampler"):
         return model.resampler(X, rng).given_others
+    if not hasattr(model, "conditional"):
+        name = type(getattr(model, "law", model)).__name__  # of columns beside others, the law is what lacks it
+        raise InputError(
+            f"{name} has no conditional(j, X, rng, n_draws), so features cannot be tested: use method='knockoffs'."
+        )
     return partial(_given_others, model, X)
 
 

@@ -5,6 +5,7 @@ This is a screen. What dependence costs is measured by a trial that keeps it; se
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ from knockoffs.table.columns import Column, design
 from knockoffs.table.redundancy import pattern_of
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
+
+# last words of names of columns that say which patient or place a row is of
+SUBJECTS = frozenset(
+    "id subject subj patient participant person individual pupil student animal herd hospital clinic cluster".split()
+)
+OR_NUMBERS = frozenset(("school", "family", "household"))  # years of school, or how many live there
 
 
 @dataclass(frozen=True)
@@ -44,14 +51,16 @@ def find_dependence(
     """Dependence between the rows whose target is known; None where none is seen.
 
     A table that was only sorted is none of these: its rows resemble each other by a trend alone. At most
-    ``most_columns`` are looked at, evenly spaced.
+    ``most_columns`` are looked at, evenly spaced. Of survival times only a column that says so is looked for.
     """
-    y = np.unique(target.values, return_inverse=True)[1]
-    if len(y) < fewest_rows or target.kind == "survival":
+    if len(target) < fewest_rows:
         return None
-    columns = table.columns[:: -(-len(table.columns) // most_columns)]
-    X = table.X[target.known_rows][:, :: -(-len(table.columns) // most_columns)]
-    return _copies(X, y) or _shared_values(X, columns) or _in_time(X, y, columns, target)
+    step = -(-len(table.columns) // most_columns)
+    X, columns = table.X[target.known_rows][:, ::step], table.columns[::step]
+    if target.kind == "survival":
+        return _declared(X, columns)
+    y = np.unique(target.values, return_inverse=True)[1]
+    return _copies(X, y) or _declared(X, columns) or _shared_values(X, columns) or _in_time(X, y, columns, target)
 
 
 def _copies(X: NDArray, y: NDArray, *, share: float = 0.02, times: float = 3.0) -> RowDependence | None:
@@ -70,6 +79,50 @@ def _copies(X: NDArray, y: NDArray, *, share: float = 0.02, times: float = 3.0) 
         "name what such rows share in clusters= (--clusters).",
         set_of,
     )
+
+
+def last_word(name: str) -> str:
+    """Last word of a name.
+
+    >>> [last_word(name) for name in ("Subject", "patient.id", "famID", "SCH_ID", "acid")]
+    ['subject', 'id', 'id', 'id', 'acid']
+    """
+    return re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())[-1]
+
+
+def _declared(
+    X: NDArray,
+    columns: Sequence[Column],
+    *,
+    fewest: int = 10,
+    fewest_surely: int = 30,
+    fewest_labels: int = 20,
+    most_rows: int = 20,
+    uneven: float = 4.0,
+) -> RowDependence | None:
+    """Find a column whose values are patients or places with several rows each.
+
+    It is called so and has ``fewest`` values or more (``fewest_surely`` if that may be a number of something), none
+    with more than ``uneven`` times the usual number of rows. Or it has ``fewest_labels`` labels or more, each with the
+    same number of rows, at most ``most_rows``, as a panel has.
+    """
+    for x, column in zip(X.T, columns, strict=True):
+        known = x[~np.isnan(x)]
+        size = np.unique(known, return_counts=True)[1]
+        if len(size) < fewest or 2 * len(size) > len(known) or (known != np.round(known)).any():
+            continue
+        usual = int(np.median(size))
+        labels, word = column.kind == "nominal", last_word(column.name)
+        panel = labels and len(size) >= fewest_labels and size.min() == size.max() <= most_rows
+        named = word in SUBJECTS or (word in OR_NUMBERS and (labels or len(size) >= fewest_surely))
+        if panel or (named and size.max() <= uneven * usual):
+            return RowDependence(
+                f"Column {column.name!r} has {len(size)} values, {'' if size.min() == size.max() else 'about '}{usual} "
+                "rows each. If the rows of a value belong together, as the visits of a patient do, use "
+                f"clusters={column.name!r} (--clusters {column.name}).",
+                np.unique(x, return_inverse=True)[1],
+            )
+    return None
 
 
 def _shared_values(X: NDArray, columns: Sequence[Column], *, fewest: int = 20) -> RowDependence | None:

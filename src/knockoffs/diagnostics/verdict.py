@@ -98,8 +98,8 @@ class Verdict:
     @property
     def next_step(self) -> str:
         """What to do about a word that is not good: the best of what was tried, or how to have it tried."""
-        if self.rows:
-            return "Name the time of the rows in order= (--order), or what they share in clusters= (--clusters)."
+        if self.rows_cost:
+            return self.rows[0].rpartition(". ")[2]  # the last sentence says what to type
         if not self.remedies:
             return "Try remedies: knockoffs check TABLE --target TARGET, or KnockoffSelector(verdict='full')."
         best = min(self.remedies, key=lambda one: one.trial.rate)

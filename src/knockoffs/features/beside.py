@@ -47,11 +47,17 @@ class BesideOthers:
             whole[:, self.columns] = part
         return Pair.of(parts, self.feature_of)
 
-    def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
-        """Draws of column j given the other columns of the law, shape (n_draws, n); another column is itself."""
-        if j not in self.columns:
-            return np.tile(X[:, j], (n_draws, 1))
-        return self.law.conditional(int(np.searchsorted(self.columns, j)), X[:, self.columns], rng, n_draws)
+    @property
+    def conditional(self) -> Callable[[int, NDArray, Generator, int], NDArray]:
+        """Draw a column given the other columns of the law, shape (n_draws, n); there is none if the law has none."""
+        of_law = self.law.conditional
+
+        def draw(j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
+            if j not in self.columns:
+                return np.tile(X[:, j], (n_draws, 1))  # it is its own knockoff
+            return of_law(int(np.searchsorted(self.columns, j)), X[:, self.columns], rng, n_draws)
+
+        return draw
 
     def say(self, names: Sequence[str] | None = None) -> str:
         """Sentences of the law, and one on the other columns."""
@@ -72,7 +78,7 @@ def fit_beside(
     """P^X as ``fit`` settles it for the other columns of a table, beside those that are their own knockoffs."""
     gaps = [table.names[j] for j in others if np.isnan(table.X[:, j]).any()]
     if gaps:
-        raise InputError(f"covariates: {name_some(gaps)} have missing cells. Fill them, or leave their rows out.")
+        raise InputError(f"covariates: missing cells in {name_some(gaps)}. Fill them, or leave their rows out.")
     kept = np.ones(len(table.columns), dtype=bool)
     kept[others] = False
     inner = fit(table.keep(kept))

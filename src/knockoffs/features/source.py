@@ -63,12 +63,17 @@ class Fitted:
     family: Family
     options: Mapping[str, object] = field(default_factory=dict)  # of its fit
 
-    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
-        """Labels as codes for families that take them; whole numbers too, where all columns are labels."""
+    def read(
+        self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1, beside: Sequence[str] = ()
+    ) -> Table:
+        """Labels as codes for families that take them; whole numbers too, where all columns are labels.
+
+        Columns ``beside`` are covariates that are no part of P^X, and may hold labels in any case.
+        """
         takes = self.family.takes
         table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
-        check_takes(table, takes, argument)
-        if "codes" in takes or ("alike" in takes and has_labels(table)):
+        check_takes(table, takes, argument, beside)
+        if "codes" in takes or ("alike" in takes and has_labels(table, beside)):
             table = code_whole_numbers(table)
             refuse_numbers(table, argument)
         return replace(table, ordered=True) if "order" in takes else table
@@ -174,7 +179,10 @@ def read_features(
     notes say how groups were found, how many cells are missing, and which columns were dropped.
     """
     find(dict.fromkeys(DEPENDENT), "dependent", dependent)
-    table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows)
+    beside: dict[str, Any] = {}
+    if covariates and isinstance(source, Fitted) and by_sites(source):
+        beside["beside"] = [covariates] if isinstance(covariates, str) else covariates
+    table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows, **beside)
     table = table.with_covariates(covariates).with_groups(groups)
     notes = {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
     notes |= table.missing_note()
@@ -262,10 +270,11 @@ def _read_network(path: str) -> FeatureModel:
 # What a source takes of a table
 
 
-def check_takes(table: Table, takes: tuple[str, ...], argument: str) -> None:
-    """Refuse columns that a family cannot model, by name, and say which can."""
+def check_takes(table: Table, takes: tuple[str, ...], argument: str, beside: Sequence[str] = ()) -> None:
+    """Refuse columns that a family cannot model, by name, and say which can; labels ``beside`` its columns are fine."""
     if "labels" not in takes:
-        labels = [c for c in table.columns if c.levels is not None and c.dtype not in ("boolean", "number", "integer")]
+        plain = ("boolean", "number", "integer")
+        labels = [c for c in table.columns if c.levels is not None and c.dtype not in plain and c.name not in beside]
         if labels:
             example = next(iter(labels[0].levels or ("",)))
             raise InputError(
@@ -288,9 +297,9 @@ def _families_that_take(word: str) -> str:
     return ", ".join(repr(name) for name, family in FAMILIES.items() if word in family.takes) or "none yet"
 
 
-def has_labels(table: Table) -> bool:
-    """Whether any column holds labels."""
-    return any(column.levels is not None for column in table.columns)
+def has_labels(table: Table, beside: Sequence[str] = ()) -> bool:
+    """Whether any column holds labels, other than those ``beside`` P^X."""
+    return any(column.levels is not None and column.name not in beside for column in table.columns)
 
 
 def refuse_numbers(table: Table, argument: str) -> None:

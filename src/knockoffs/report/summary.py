@@ -138,6 +138,8 @@ def next_step(selection: Selection, n_found: int) -> str:
         return verdict.next_step
     if n_found == 0 and smallest <= 2 * selection.fdr:
         return f"The smallest level that selects a feature is {number(smallest)}. Set that level for new rows."
+    if n_found == 0 and selection.discoveries is not None and selection.p_values is not None:
+        return "Use more rows, or other columns: even all of these together are not significant."
     if n_found == 0:
         return "Nothing comes near the level. Use more rows, or group columns that measure the same thing."
     if selection.method == "knockoffs" and selection.evidence is None:

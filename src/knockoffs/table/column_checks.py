@@ -140,7 +140,7 @@ def warn_of_indexes(raw: Raw, argument: str) -> None:
         if raw.named and column.dtype == "integer" and _says_id(column.name)
     ]
     found = sorted({*map(int, counted), *(j for j, n_distinct in called if n_distinct == n)})
-    repeating = [j for j, n_distinct in called if n / 2 <= n_distinct < n and j not in found]
+    repeating = [j for j, n_distinct in called if n / 2 < n_distinct < n and j not in found]
     if repeating:
         listed = name_some(raw.columns[j].name for j in repeating)
         warn(
@@ -150,7 +150,8 @@ def warn_of_indexes(raw: Raw, argument: str) -> None:
     if found:
         listed = name_some(raw.columns[j].name for j in found)
         column, verb = ("column", "numbers") if len(found) == 1 else ("columns", "number")
-        warn(f"{column} {listed} of {argument} {verb} the rows. Drop what is an index or an identifier.")
+        names = ", ".join(repr(raw.columns[j].name) for j in found[:5])
+        warn(f"{column} {listed} of {argument} {verb} the rows. Drop an index or identifier: drop=[{names}] (--drop).")
 
 
 def _says_id(name: str) -> bool:

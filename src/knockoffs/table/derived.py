@@ -239,8 +239,10 @@ def refuse_copy_of_target(values: NDArray, table: Table, observed: NDArray[np.bo
         )
 
 
-def warn_of_target_in_other_words(values: NDArray, kind: str, table: Table, observed: NDArray[np.bool_]) -> bool:
-    """Warn of columns that determine the target and are determined by it; whether there are any.
+def warn_of_target_in_other_words(
+    values: NDArray, kind: str, table: Table, observed: NDArray[np.bool_], *, what: str = "y"
+) -> bool:
+    """Warn of columns that determine the target, ``what``, and are determined by it; whether there are any.
 
     A number may have another scale in the table, classes other labels.
     """
@@ -255,8 +257,8 @@ def warn_of_target_in_other_words(values: NDArray, kind: str, table: Table, obse
         if not places:
             return False
     warn(
-        f"y and {name_some(table.names[j] for j in places)} determine each other in all {len(y)} rows: is that the "
-        "target in other units or words? Drop it then; beside it no other column can matter."
+        f"{what} and {name_some(table.names[j] for j in places)} determine each other in all {len(y)} rows: is that "
+        "the target in other units or words? Drop it then; beside it no other column can matter."
     )
     return True
 

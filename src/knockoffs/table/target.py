@@ -216,12 +216,13 @@ def _survival_target(
     for name, cells in parts.items():
         if len(cells.values) != len(table.X):
             raise InputError(f"y: {name!r} has {len(cells.values)} values and X has {len(table.X)} rows.")
-    every, name = signed_times(parts)
+    every, name = signed_times(parts, in_order=isinstance(y, tuple))
     observed = ~np.isnan(every if every.ndim == 1 else every[:, 0])
     values = every[observed]
     time, event, _ = split_times(values)
-    for part in (time, event.astype(float)):
+    for part, kind, what in ((time, "number", "the time of y"), (event.astype(float), "binary", "the event of y")):
         refuse_copy_of_target(part, table, observed)
+        warn_of_target_in_other_words(part, kind, table, observed, what=what)
     kept = _weights_of(weights, observed, time, min_rows)
     note = f"{describe_kind(values, 'survival')}.{_left_out(observed)}"
     return Target(values, kept, "survival", observed, target_name(y) or name, None, note)

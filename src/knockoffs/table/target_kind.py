@@ -193,7 +193,7 @@ PERHAPS_TIME = re.compile(r"t|time.*|duration.*|len.?fol|.+\W?_?(days|weeks|mont
 CALLED_EVENT = re.compile(
     r"e|d|c|delta|events?|status|(vital|f).?stat(us)?|died|dead|deaths?|deceased|cens\w*|observed|fail(ed|ure)?|relapsed?"
 )
-HOW = "pass y=(time, event), two columns of a data frame, or a structured array"
+HOW = "y=(time, event), two columns of a data frame, or a structured array; --event COLUMN=VALUE"
 
 
 def split_times(y: NDArray) -> tuple[NDArray, NDArray[np.bool_], NDArray | None]:
@@ -214,7 +214,8 @@ def survival_columns(y: object, task: str | None = None) -> dict[str, object] | 
     array with as many columns if the task is "survival".
     """
     if isinstance(y, tuple) and len(y) in (2, 3) and all(np.ndim(part) == 1 for part in y):  # type: ignore[arg-type]
-        return dict(zip(("time", "event", "entry"), y, strict=False))
+        names = [name for name in dict.fromkeys(str(getattr(part, "name", None) or "") for part in y) if name]
+        return dict(zip(names if len(names) == len(y) else ("time", "event", "entry"), y, strict=False))
     if isinstance(y, np.ndarray) and y.dtype.names is not None:
         return {name: y[name] for name in y.dtype.names}
     if is_frame(y) and hasattr(y, "__len__") and len(y.columns) in (2, 3):  # a lazy frame has no length
@@ -227,11 +228,11 @@ def survival_columns(y: object, task: str | None = None) -> dict[str, object] | 
     return None
 
 
-def signed_times(cells: Mapping[str, ReadColumn]) -> tuple[NDArray, str]:
+def signed_times(cells: Mapping[str, ReadColumn], *, in_order: bool = False) -> tuple[NDArray, str]:
     """Signed times, (n,) or, with times of entry, (n, 2), NaN where a row lacks one; and the name of the time.
 
-    Columns are called time, event (and entry), or have any names: the event is then the column that is 0 or 1 (or, as
-    in R, 1 or 2), and the entry the column that is below the time in every row.
+    Columns are time, event (and entry) ``in_order``, or called so, or have any names. The event is then the column
+    that is 0 or 1 (or, as in R, 1 or 2), and the entry the column that is below the time in every row.
     """
     cells = {name: _numbers(column) for name, column in cells.items()}
     for name, column in cells.items():
@@ -240,10 +241,11 @@ def signed_times(cells: Mapping[str, ReadColumn]) -> tuple[NDArray, str]:
                 f"y: column {name!r} holds labels, for instance {column.levels[0]!r}. Pass numbers: the time, and 1 "
                 f"where the event was seen, 0 where the row is censored ({HOW})."
             )
-    event_name = "event" if tuple(cells)[:2] == ("time", "event") else _find_event(cells)
+    in_order = in_order or tuple(cells)[:2] == ("time", "event")
+    event_name = list(cells)[1] if in_order else _find_event(cells)
     event = _as_event(cells[event_name].values, event_name)
     times = {name: column.values for name, column in cells.items() if name != event_name}
-    time_name = next(iter(times)) if len(times) == 1 or "time" in times else _later(times)
+    time_name = next(iter(times)) if in_order or len(times) == 1 else "time" if "time" in times else _later(times)
     time = times.pop(time_name)
     for name, values in ((time_name, time), *times.items()):
         wrong = np.isinf(values) | (values < 0 if name == time_name else False)
@@ -309,14 +311,20 @@ def _codes(values: NDArray) -> tuple[float, ...] | None:
     return next((codes for codes in ((0.0, 1.0), (1.0, 2.0)) if distinct <= set(codes)), None)
 
 
-def _as_event(values: NDArray, name: str) -> NDArray:
-    """Events as 1 and 0, NaN where they are missing."""
+def _as_event(values: NDArray, name: str, most_kinds: int = 10) -> NDArray:
+    """Events as 1 and 0, NaN where they are missing; of at most ``most_kinds`` values one may be the event."""
     codes = _codes(values)
     if codes is None:
-        some = ", ".join(f"{value:g}" for value in np.unique(values[~np.isnan(values)])[:4])
+        distinct = np.unique(values[~np.isnan(values)])
+        if len(distinct) > most_kinds:
+            raise InputError(
+                f"y: {name!r} has {len(distinct)} different values, from {distinct[0]:g} to {distinct[-1]:g}. An event "
+                "is 1 where it was seen, else 0. Name the column that says so."
+            )
         raise InputError(
-            f"y: {name!r} has the values {some}. An event is 1 where it was seen and 0 where the row is censored: of "
-            f"several kinds of events pick one, for instance table[{name!r}] == 1."
+            f"y: {name!r} has the values {', '.join(f'{value:g}' for value in distinct)}. An event is 1 where it was "
+            f"seen, else 0. Choose one kind of event, for instance y=(time, table[{name!r}] == {distinct[-1]:g}) or "
+            f"--event {name}={distinct[-1]:g}."
         )
     if codes == (1.0, 2.0):
         said = f"y: {name!r} is 1 or 2. As in R, 2 is taken for the event and 1 for a censored row."
@@ -337,7 +345,10 @@ def _later(times: Mapping[str, NDArray]) -> str:
 
 
 def warn_of_lone_event(values: NDArray, table: Table, name: str | None = None) -> None:
-    """Warn of a target of two classes, called ``name``, beside a column that is called as its time would be."""
+    """Warn of a target of two classes, called ``name``, beside a column that is called as its time would be.
+
+    Of several such columns it is one whose name holds that of the target, as time.to.relapse holds relapse.
+    """
     if set(np.unique(values).tolist()) not in ({0, 1}, {1, 2}):
         return
     kinds = zip(table.names, table.kinds, strict=True)
@@ -350,8 +361,9 @@ def warn_of_lone_event(values: NDArray, table: Table, name: str | None = None) -
     times = [j for j in times if np.nanmin(table.X[:, j]) >= 0 and len(np.unique(table.X[:, j])) > 2]
     if not times:
         return
-    time = table.names[times[0]]
+    known_as = (name or "").lower()
+    time = table.names[max(times, key=lambda j: bool(known_as) and known_as in table.names[j].lower())]
     warn(
         f"y is 0 or 1 beside the column {time!r}: is it an event, and {time!r} the time until then? Then drop {time!r} "
-        f"from X and pass y=(table[{time!r}], y), or --time {time} --event COLUMN in place of --target."
+        f"from X and pass y=(table[{time!r}], y), or --time {time} --event {name or 'COLUMN'} in place of --target."
     )

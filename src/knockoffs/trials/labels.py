@@ -106,13 +106,17 @@ def shifted(n: int) -> Shuffle:
 def by_sets(set_of: NDArray[np.intp]) -> Shuffle:
     """Shuffle of sets of rows, numbered: rows of a set get residuals of the rows of another set of about its size.
 
+    Within a set they are in any order. In the order of the visits they would keep what a column of the visits, such as
+    the age at each, has to do with y, though labels are drawn for which it does not matter.
+
     >>> by_sets(np.array([0, 0, 1, 1]))(np.random.default_rng(0))
     array([2, 3, 0, 1])
     """
     size = np.bincount(set_of)
 
     def draw(rng: Generator) -> NDArray[np.intp]:
-        laid = np.lexsort((set_of, rng.random(len(size))[set_of], size[set_of]))
+        any_order = rng.random(len(set_of))
+        laid = np.lexsort((any_order, set_of, rng.random(len(size))[set_of], size[set_of]))
         starts = np.flatnonzero(np.diff(set_of[laid])) + 1
         found = np.empty_like(laid)
         found[laid] = np.roll(laid, -rng.choice(starts))

@@ -125,7 +125,7 @@ def judge_rows(attempt: Callable[..., Trial], table: Table, target: Target) -> V
         The rows of the trial.
     """
     trial, seen = attempt(), find_dependence(table, target)
-    if seen is None:
+    if seen is None or target.kind == "survival":  # whose labels are drawn in one way only
         return Verdict(trial.word, len(table), trial)
     kept = attempt(shuffle=shifted(len(target.values)) if seen.set_of is None else by_sets(seen.set_of))
     found = Verdict(trial.word, len(table), trial, (seen.sentence,), kept)
