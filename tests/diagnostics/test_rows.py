@@ -1,6 +1,7 @@
 """Rows that depend on each other are seen and named with what to type; sorted tables and chance are not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.signal import lfilter
 
@@ -74,6 +75,19 @@ def test_rows_in_time_name_the_columns_that_change_slowly(kind, rng):
     assert found.set_of is None and "'x0'" in found.sentence and "'x1'" in found.sentence
     assert "'x2'" not in found.sentence and "order=" in found.sentence and "clusters=" in found.sentence
     assert seen(X, X[:, 0] + rng.standard_normal(800)) is None  # noise that is not slow does no harm
+
+
+def test_a_date_of_consecutive_days_is_the_order_to_use(rng):
+    """A column that grows with every row, or falls; of rows that do not depend on it nothing is said."""
+    slow = lfilter([1], [1, -0.9], rng.standard_normal((400, 2)), axis=0)
+    days = pd.date_range("2020-01-31", periods=400)
+    for dates in (days, days[::-1]):
+        frame = pd.DataFrame({"x": slow[:, 0], "date": dates})
+        assert "use order='date' (--order)" in seen(frame, slow.sum(axis=1)).advice
+        assert seen(frame, rng.standard_normal(400)) is None
+    assert "name it in order= (--order)" in seen(frame[["x"]], slow.sum(axis=1)).advice
+    with pytest.warns(KnockoffWarning, match="use order='date'"):
+        KnockoffSelector(random_state=0, verdict=False).fit(frame, slow.sum(axis=1))
 
 
 def test_steps_over_two_rows_by_hand():
