@@ -109,6 +109,19 @@ def test_rows_in_time_name_the_columns_that_change_slowly(kind, rng):
     assert seen(X, X[:, 0] + rng.standard_normal(800)) is None  # noise that is not slow does no harm
 
 
+def test_a_date_of_consecutive_days_is_the_order_to_use(rng):
+    """A column that grows with every row, or falls; of rows that do not depend on it nothing is said."""
+    slow = lfilter([1], [1, -0.9], rng.standard_normal((400, 2)), axis=0)
+    days = pd.date_range("2020-01-31", periods=400)
+    for dates in (days, days[::-1]):
+        frame = pd.DataFrame({"x": slow[:, 0], "date": dates})
+        assert "use order='date' (--order)" in seen(frame, slow.sum(axis=1)).advice
+        assert seen(frame, rng.standard_normal(400)) is None
+    assert "name it in order= (--order)" in seen(frame[["x"]], slow.sum(axis=1)).advice
+    with pytest.warns(KnockoffWarning, match="use order='date'"):
+        KnockoffSelector(random_state=0, verdict=False).fit(frame, slow.sum(axis=1))
+
+
 def test_steps_over_two_rows_by_hand():
     """Squares of steps over one row: 1, 1, 9; over two: 4, 4. Their means are 11/3 and 4."""
     assert local_correlation(np.array([[0.0], [1.0], [2.0], [-1.0]]))[0] == pytest.approx(1 / 11)

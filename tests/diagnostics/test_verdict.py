@@ -188,24 +188,46 @@ def test_what_was_not_tried_is_not_advised():
     assert found.say().count("What to do") == 1
 
 
+def test_the_column_that_the_trial_named_comes_before_its_rows():
+    """Rows that depend on each other and cost nothing more are the second piece of advice."""
+    named = Outcomes(np.repeat([1.0, 0.0], [40, 60])).judge(0.1, ["water"] * 100)
+    rows = ("12 of 500 rows equal an earlier row.", "Drop the copies.")
+    found = Verdict("broken", 500, named, rows, named)
+    assert found.next_step.startswith("Try remedies for 'water': knockoffs check")
+    assert found.next_step.endswith("Second, the rows: Drop the copies.") and found.say().count("Drop the copies") == 2
+    tried = Verdict("broken", 500, named, rows, named, remedies=(Remedy({"drop": ["water"]}, GOOD),))
+    assert tried.next_step.startswith("Use drop=['water'] (--drop water)")
+    vain = Verdict("broken", 500, named, rows, named, remedies=(Remedy({"drop": ["salt"]}, named),))
+    assert vain.next_step.startswith("No remedy that was tried is good. Trust 'water' least")
+    costly = Verdict("broken", 500, GOOD, rows, named)
+    assert costly.rows_cost and costly.next_step == "Drop the copies."
+
+
+def test_a_good_remedy_is_advised_before_a_lower_rate_of_few_trials():
+    few = Outcomes(np.repeat([1.0, 0.0], [8, 12])).judge(0.1, ["a"] * 20)
+    many = Outcomes(np.repeat([1.0, 0.0], [16, 84]), 4.0).judge(0.1, ["a"] * 100)
+    found = Verdict("broken", 500, TRIAL, remedies=(Remedy({"drop": ["a"]}, few), Remedy({"drop": ["b"]}, many)))
+    assert many.word == "good" and found.next_step.startswith("Use drop=['b']")
+
+
 def test_the_best_of_what_was_tried_is_advised_with_its_rate():
     tried = (Remedy({"feature_model": "mixture"}, TRIAL),)
     assert "No remedy that was tried is good" in Verdict("broken", 500, TRIAL, remedies=tried).next_step
     tried += (Remedy({"drop": ["b"]}, GOOD),)
     found = Verdict("broken", 500, TRIAL, remedies=tried)
     assert found.next_step == f"Use drop=['b'] (--drop b): {GOOD.brief}."
-    assert "  as it is                 broken, 40 % (32 to 48 %)\n" in found.say()
-    assert "  feature_model='mixture'  broken, 40 % (32 to 48 %)  --feature-model mixture\n" in found.say()
+    assert "  as it is                 broken, 40 % (32.3 to 48.2 %)\n" in found.say()
+    assert "  feature_model='mixture'  broken, 40 % (32.3 to 48.2 %)  --feature-model mixture\n" in found.say()
 
 
 def test_rows_are_blamed_where_their_trial_is_worse():
-    found = Verdict("broken", 500, GOOD, ("Rows follow. Name it in order= (--order).",), TRIAL)
+    found = Verdict("broken", 500, GOOD, ("Rows follow.", "Name it in order= (--order)."), TRIAL)
     assert found.rows_cost and found.headline.startswith(
         "On this table, columns that do not matter were picked in 40 %"
     )
     assert found.headline.endswith("Rows depend on one another. If rows were independent, it would be 8 %.")
     assert "Rows follow." in found.say() and found.next_step == "Name it in order= (--order)."
-    harmless = Verdict("good", 500, GOOD, ("Rows follow. Name it in order= (--order).",), GOOD)
+    harmless = Verdict("good", 500, GOOD, ("Rows follow.", "Name it in order= (--order)."), GOOD)
     assert not harmless.rows_cost and "picked in 8 %" in harmless.headline and "Rows follow." in harmless.say()
 
 

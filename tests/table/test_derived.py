@@ -1,5 +1,7 @@
 """Columns that others determine by any function are found and left out, and columns that a copula knows stay."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from knockoffs import KnockoffSelector
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.source import knockoff_source, read_features
-from knockoffs.table.derived import find_derived, warn_of_leaks
+from knockoffs.table.derived import find_derived, warn_of_leaks, warn_of_steps
 from knockoffs.table.table import read_table
 
 
@@ -138,3 +140,38 @@ def test_a_strong_signal_is_no_leak(rng):
     leaks(X, X[:, 0] + 0.05 * rng.standard_normal(400))
     leaks(X, X @ np.array([1.0, 2.0, 0.5, 0.0, 0.0]))
     leaks(X, (X[:, 0] > 0).astype(float), kind="binary")
+
+
+def steps(X, y, kind="number"):
+    warn_of_steps(y, kind, read_table(X), np.ones(len(y), dtype=bool))
+
+
+def test_a_column_that_is_y_cut_at_values_is_named_with_what_drops_it(rng):
+    """Labels, yes or no, grades up or down, with missing cells; and y a count whose values stay whole."""
+    y = rng.standard_normal(200)
+    low, grade = y < -0.5, -np.digitize(y, [-1.0, 0.0, 0.3]).astype(float)
+    grade[rng.random(200) < 0.2] = np.nan
+    word = np.array(["small", "middle", "large"])[np.digitize(y, [-0.3, 0.9])]
+    other = pd.DataFrame({"x": rng.standard_normal(200), "z": rng.integers(2, size=200)})
+    for name, column in {"low": low, "grade": grade, "word": word}.items():
+        with pytest.warns(KnockoffWarning, match=re.escape(f"each value of '{name}' has a range") + ".*drop="):
+            steps(other.assign(**{name: column}), y)
+    visits = rng.poisson(2.0, 200).astype(float)
+    with pytest.warns(KnockoffWarning, match=re.escape("use drop=['any']")):
+        steps(other.assign(any=visits > 0), visits, "count")
+    with pytest.warns(KnockoffWarning, match=re.escape("drop=['any']")):
+        KnockoffSelector(random_state=0, verdict=False).fit(other.assign(any=y > 1.0), y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_column_that_overlaps_in_y_is_no_step(rng):
+    """One cell that overlaps, a value that splits equal y, few of the largest by chance, copied rows, or a class."""
+    y = rng.standard_normal(200)
+    nearly = (y > 0).astype(float)
+    nearly[np.argmax(y)] = 0.0
+    rare = (y >= np.sort(y)[-2]).astype(float)
+    halves = np.round(y)
+    steps(pd.DataFrame({"nearly": nearly, "rare": rare, "x": rng.standard_normal(200)}), y)
+    steps(pd.DataFrame({"split": (np.argsort(np.argsort(halves, kind="stable")) > 100) * 1.0, "rare": rare}), halves)
+    steps(pd.DataFrame({"rare": rare, "x": rng.standard_normal(200)}).loc[np.repeat(np.arange(200), 5)], y.repeat(5))
+    steps(pd.DataFrame({"cut": (y > 0) * 1.0, "rare": rare}), (y > 0.2).astype(float), "binary")

@@ -60,6 +60,8 @@ class Response:
         Unfitted; a lasso has its penalty.
     n_partners : int
         Columns whose products with the residuals are looked at.
+    n_folds : int
+        Of cross-fitting.
     """
 
     y: NDArray
@@ -67,6 +69,7 @@ class Response:
     name: str
     estimator: Estimator
     n_partners: int = 6
+    n_folds: int = 3
 
     def distil(self, rest: NDArray) -> Distilled:
         """Residuals of y given ``rest``, shape (n, c), and their products with its most promising columns."""
@@ -90,7 +93,8 @@ class Response:
     def held_out(self, rest: NDArray) -> NDArray:
         """Predictions of Y, shape (n, m), of each fold by the model fitted to the others."""
         predicted = np.empty(responses(self.y, self.kind).shape)
-        for held, found in cross_fit(self.estimator, rest, self.y, self.kind, fixed_folds(len(self.y))):
+        folds = fixed_folds(len(self.y), self.n_folds)
+        for held, found in cross_fit(self.estimator, rest, self.y, self.kind, folds):
             predicted[held] = found
         return predicted
 
@@ -144,7 +148,7 @@ def _with_penalty(estimator: Estimator, rest: NDArray, y: NDArray) -> Estimator:
     return clone(estimator).set_params(alpha=float(fitted.alpha_))
 
 
-def fixed_folds(n: int, n_folds: int = 3) -> NDArray[np.intp]:
+def fixed_folds(n: int, n_folds: int = Response.n_folds) -> NDArray[np.intp]:
     """Fold of each of n rows, always the same."""
     return np.random.default_rng(0).permutation(np.arange(n) % n_folds)
 

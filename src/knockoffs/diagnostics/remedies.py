@@ -9,7 +9,7 @@ from shlex import quote
 import numpy as np
 
 from knockoffs.diagnostics.near_duplicates import Twin
-from knockoffs.diagnostics.trial import Trial
+from knockoffs.diagnostics.trial import Trial, percent
 from knockoffs.table.table import Table
 from knockoffs.table.types import Json
 
@@ -28,7 +28,7 @@ class Remedy:
     def python(self) -> str:
         """Arguments of the selector.
 
-        >>> Remedy({"drop": ["a b"]}, Trial("knockoffs", 0.1, 60, 0.1, 0.05, 0.2, "good")).python
+        >>> Remedy({"drop": ["a b"]}, Trial("knockoffs", 0.1, 60, 0.1, 0.05, 0.2)).python
         "drop=['a b']"
         """
         return ", ".join(f"{name}={value!r}" for name, value in self.change.items())
@@ -38,7 +38,7 @@ class Remedy:
         """Options of the command line.
 
         >>> change = {"drop": ["a b"], "kinds": {"c": "nominal"}}
-        >>> Remedy(change, Trial("knockoffs", 0.1, 60, 0.1, 0.05, 0.2, "good")).flags
+        >>> Remedy(change, Trial("knockoffs", 0.1, 60, 0.1, 0.05, 0.2)).flags
         "--drop 'a b' --kind c=nominal"
         """
         found = []
@@ -59,7 +59,7 @@ def as_table(remedies: Sequence[Remedy], trial: Trial) -> list[str]:
     rows = [("as it is", trial.brief, "")]
     rows += [(one.python, one.trial.brief, f"{one.flags}  {one.why}") for one in remedies]
     widths = [max(len(row[i]) for row in rows) for i in range(2)]
-    title = f"Tried, with the rate of wrong picks in trials ({100 * trial.level:.3g} % allowed):"
+    title = f"Tried, with the rate of wrong picks in trials ({percent(trial.level)} allowed):"
     return [title, *(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)]
 
 

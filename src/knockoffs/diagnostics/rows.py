@@ -29,10 +29,16 @@ OR_NUMBERS = frozenset(("school", "family", "household"))  # years of school, or
 
 @dataclass(frozen=True)
 class RowDependence:
-    """What was seen and what to type; and the set of each row, shape (n_observed,), or None if rows follow in time."""
+    """What was seen, and what to type; and the set of each row, shape (n_observed,), or None if rows follow in time."""
 
-    sentence: str
+    seen: str
+    advice: str
     set_of: NDArray[np.intp] | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Both."""
+        return f"{self.seen} {self.advice}"
 
 
 def warn_of_dependent_rows(table: Table, target: Target, *, most_rows: int = 5000) -> None:
@@ -75,8 +81,8 @@ def _copies(X: NDArray, y: NDArray, *, share: float = 0.02, times: float = 3.0) 
     if copies < max(share * n, times * coincide, 5):
         return None
     return RowDependence(
-        f"{copies} of {n} rows equal an earlier row, target included, and count as new evidence. Drop the copies, or "
-        "name what such rows share in clusters= (--clusters).",
+        f"{copies} of {n} rows equal an earlier row, target included, and count as new evidence.",
+        "Drop the copies, or name what such rows share in clusters= (--clusters).",
         set_of,
     )
 
@@ -136,7 +142,8 @@ def _shared_values(X: NDArray, columns: Sequence[Column], *, fewest: int = 20) -
             set_of = np.unique(X[:, alike[0]], return_inverse=True)[1]
             return RowDependence(
                 f"Rows come in {set_of.max() + 1} sets that share {name_some(columns[j].name for j in alike)}, as the "
-                "visits of a patient do. Name what the rows of a set share in clusters= (--clusters).",
+                "visits of a patient do.",
+                "Name what the rows of a set share in clusters= (--clusters).",
                 set_of,
             )
     return None
@@ -159,10 +166,15 @@ def _in_time(
         return None
     alike = np.argsort(-of_columns)[: (of_columns >= least).sum()]
     names = dict.fromkeys(columns[encode.feature_of[j]].name for j in alike)
+    steps = np.sign(np.diff(X, axis=0))
+    every = np.abs(steps.sum(axis=0)) == len(steps)  # a column that grows with each row, as day after day
+    times = [column.name for column, one in zip(columns, every, strict=True) if one]
+    order = f"use order={times[0]!r} (--order)" if times else "name it in order= (--order)"
     return RowDependence(
         f"Rows resemble the row before them in y given X (correlation {of_y:.2f}) and in {name_some(names)} (up to "
-        f"{of_columns.max():.2f}). If rows follow one another in time, name it in order= (--order); if several are of "
-        "one patient or place, name that in clusters= (--clusters)."
+        f"{of_columns.max():.2f}).",
+        f"If rows follow one another in time, {order}; if several are of one patient or place, name that in clusters= "
+        "(--clusters).",
     )
 
 

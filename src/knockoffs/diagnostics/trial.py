@@ -11,6 +11,8 @@ from scipy.stats import norm
 
 from knockoffs.table.types import Json
 
+HARMLESS, HARMFUL = 1.2, 2.0  # rates of false calls in units of the level: the borders of the words
+
 
 @dataclass(frozen=True)
 class Called:
@@ -35,25 +37,45 @@ class Trial:
     rate: float
     low: float  # of the 90 % interval of the rate
     high: float
-    word: str  # "good", "doubtful" or "broken"
     worst: tuple[Called, ...] = ()  # features called most often, a few, the most often first
 
     @property
-    def sentence(self) -> str:
-        """What was measured.
+    def borders(self) -> tuple[float, float]:
+        """Rates from which on it is doubtful and broken: 1.2 times the level, and twice the level."""
+        harmless, harmful = (min(round(times * self.level, 6), (1 + self.level) / 2) for times in (HARMLESS, HARMFUL))
+        return harmless, harmful
 
-        >>> Trial("conditional_test", 0.1, 120, 0.09, 0.05, 0.15, "good").sentence
-        'On this table, columns that do not matter were picked in 9 % of 120 trials (10 % allowed; 5 to 15 %).'
+    @property
+    def word(self) -> str:
+        """Word by the figures that the sentence shows: good unless the interval lies above the first border.
+
+        >>> [Trial("conditional_test", 0.1, 120, *shown).word for shown in ((0.17, 0.12, 0.24), (0.17, 0.121, 0.24))]
+        ['good', 'doubtful']
         """
-        rate = f"{100 * self.rate:.0f} %"
+        harmless, harmful = self.borders
+        return "good" if self.low <= harmless else "doubtful" if self.rate < harmful else "broken"
+
+    @property
+    def sentence(self) -> str:
+        """What was measured, and what the word follows from.
+
+        >>> Trial("conditional_test", 0.1, 120, 0.092, 0.057, 0.145).sentence.partition(" (")[2]
+        '10 % allowed; 5.7 to 14.5 %, not clearly above 12 %).'
+        """
+        rate = percent(self.rate)
         what = f"columns that do not matter were picked in {rate} of {self.n} trials"
         if self.method == "knockoffs":
             what = (
                 f"features that do not matter beat their knockoffs so often that {rate} of discoveries would be false"
             )
-        interval = f"{100 * self.level:.3g} % allowed; {100 * self.low:.0f} to {100 * self.high:.0f} %"
-        if self.method == "knockoffs":
-            interval += f"; {self.n} comparisons"
+        harmless, harmful = (percent(border) for border in self.borders)
+        by_word = {
+            "good": f"not clearly above {harmless}",
+            "doubtful": f"clearly above {harmless}, and less than {harmful}",
+            "broken": f"clearly above {harmless}, and {harmful} or more",
+        }
+        compared = f" in {self.n} comparisons" if self.method == "knockoffs" else ""
+        interval = f"{percent(self.level)} allowed; {self.interval}{compared}, {by_word[self.word]}"
         named = ""
         if self.word != "good" and self.worst:
             first = self.worst[0]
@@ -61,13 +83,18 @@ class Trial:
         return f"On this table, {what} ({interval}).{named}"
 
     @property
+    def interval(self) -> str:
+        """Interval of the rate, in words."""
+        return f"{100 * self.low:.3g} to {percent(self.high)}"
+
+    @property
     def brief(self) -> str:
         """Word, rate and interval.
 
-        >>> Trial("knockoffs", 0.1, 120, 0.09, 0.05, 0.15, "good").brief
+        >>> Trial("knockoffs", 0.1, 120, 0.09, 0.05, 0.15).brief
         'good, 9 % (5 to 15 %)'
         """
-        return f"{self.word}, {100 * self.rate:.0f} % ({100 * self.low:.0f} to {100 * self.high:.0f} %)"
+        return f"{self.word}, {percent(self.rate)} ({self.interval})"
 
     def to_dict(self) -> dict[str, Json]:
         """Values for json."""
@@ -102,9 +129,9 @@ class Outcomes:
         """Rate of false calls by a share of ones."""
         return min(level * self.m * share / max(1 - share, 1e-9), 1.0) if self.m else share
 
-    def evidence(self, level: float, *, harmless: float = 1.2, harmful: float = 2.0) -> float:
-        """Log likelihood ratio of a harmful rate of false calls to a harmless one, both in units of the level."""
-        p, q = self.share(level, harmless), self.share(level, harmful)
+    def evidence(self, level: float) -> float:
+        """Log likelihood ratio of a harmful rate of false calls to a harmless one: twice and 1.2 times the level."""
+        p, q = self.share(level, HARMLESS), self.share(level, HARMFUL)
         calls = self.values.sum() * np.log(q / p) + (1 - self.values).sum() * np.log((1 - q) / (1 - p))
         return float(calls / self.dispersion)
 
@@ -119,16 +146,25 @@ class Outcomes:
         found = self.evidence(level)
         return not np.log(miss / (1 - false_alarm)) < found < np.log((1 - miss) / false_alarm)
 
-    def judge(self, level: float, names: Sequence[str], *, clear: float = 1.0) -> Trial:
-        """Trial with its rate, interval and word: doubtful from ``clear`` evidence on, broken from twice the level on.
+    def judge(self, level: float, names: Sequence[str]) -> Trial:
+        """Trial with its rate and interval, as they are shown: in tenths of a percent.
 
         ``names`` has the null feature of each value.
         """
         share, n = float(self.values.mean()), len(self.values)
-        rate, low, high = (self.rate(level, each) for each in (share, *wilson(share, n / self.dispersion)))
-        word = "good" if self.evidence(level) <= clear else "broken" if rate >= 2 * level else "doubtful"
+        ends = wilson(share, n / self.dispersion)
+        rate, low, high = (round(self.rate(level, each), 3) for each in (share, *ends))
         method = "knockoffs" if self.m else "conditional_test"
-        return Trial(method, level, n, rate, low, high, word, most_called(list(zip(names, self.values, strict=True))))
+        return Trial(method, level, n, rate, low, high, most_called(list(zip(names, self.values, strict=True))))
+
+
+def percent(share: float) -> str:
+    """Share in words.
+
+    >>> percent(0.145), percent(0.1)
+    ('14.5 %', '10 %')
+    """
+    return f"{100 * share:.3g} %"
 
 
 def most_called(called: Sequence[tuple[str, float]], most: int = 5) -> tuple[Called, ...]:

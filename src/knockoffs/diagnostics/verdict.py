@@ -38,7 +38,7 @@ class Verdict:
         How often features that do not matter were called on this table: the word is by it. Without a target there is
         none, and the word is by the checks.
     rows : tuple of str
-        Sentences about rows that depend on each other; empty where no dependence was seen.
+        How rows depend on each other, and what to type; empty where no dependence was seen.
     row_trial : Trial, optional
         The trial with that dependence kept in the labels: if it is clearly worse, the word is by it.
     p_value : float, optional
@@ -97,20 +97,28 @@ class Verdict:
 
     @property
     def next_step(self) -> str:
-        """What to do about a word that is not good: the best of what was tried, or how to have it tried."""
+        """What to do about a word that is not good, what the trial named first."""
         if self.rows_cost:
-            return self.rows[0].rpartition(". ")[2]  # the last sentence says what to type
+            return self.rows[-1]
+        return f"{self._remedy} Second, the rows: {self.rows[-1]}" if self.rows else self._remedy
+
+    @property
+    def _remedy(self) -> str:
+        """The best of what was tried, or how to have it tried for the feature that was called most often."""
+        name = "".join(repr(one.name) for one in self.trial.worst[:1]) if self.trial is not None else ""
         if not self.remedies:
-            return "Try remedies: knockoffs check TABLE --target TARGET, or KnockoffSelector(verdict='full')."
-        best = min(self.remedies, key=lambda one: one.trial.rate)
+            what = f" for {name}" if name else ""
+            return f"Try remedies{what}: knockoffs check TABLE --target TARGET, or KnockoffSelector(verdict='full')."
+        best = min(self.remedies, key=lambda one: (WORDS.index(one.trial.word), one.trial.rate))
         if best.trial.word == "good":
             return f"Use {best.python} ({best.flags}): {best.trial.brief}."
-        return "No remedy that was tried is good. Read the selection as a ranking, and confirm it on new rows."
+        least = f"Trust {name} least, read the rest" if name else "Read the selection"
+        return f"No remedy that was tried is good. {least} as a ranking, and confirm it on new rows."
 
     def say(self) -> str:
         """Plain sentences: the word, what failed, what was tried, and what to do."""
         lines = [self.headline if self.trial is None else f"Verdict: {self.word}. {self.headline}"]
-        lines += self.rows
+        lines += [" ".join(self.rows)] if self.rows else []
         lines += [check.sentence for check in self.failed]
         if self.twins:
             names = [name for twin in self.twins for name in twin.columns]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 from scipy.stats import norm, rankdata
 
 from knockoffs.errors import InputError, name_some, warn
@@ -272,15 +273,15 @@ def warn_of_leaks(
     most: int = 3,
     enough: float = 0.9995,
     most_rows: int = 4000,
-) -> None:
-    """Warn of a column, or a sum or difference of a few, that predicts a number almost perfectly on held-out rows.
+) -> bool:
+    """Warn of a column, or a sum or difference of a few, that predicts a number almost perfectly; whether there is one.
 
     Parameters
     ----------
     most : int
         Columns that are added or subtracted.
     enough : float
-        Share of the variance of the other half of the rows from which on it is a leak.
+        Share of the variance of held-out rows, the other half, from which on it is a leak.
     most_rows : int
         Rows that are looked at, evenly spaced, where there are more.
     """
@@ -288,14 +289,14 @@ def warn_of_leaks(
     y, X = np.asarray(values)[::step], table.X[np.flatnonzero(observed)[::step]]
     seen = np.random.default_rng(0).permutation(len(y)) % 2 == 0
     if kind not in ("number", "count") or len(y) < 2 * FEWEST_ROWS or not np.ptp(y[seen]) or not np.ptp(y[~seen]):
-        return
+        return False
     numbers = np.array([column != "nominal" for column in table.kinds])
     with np.errstate(over="ignore"):
         unit, spread = np.ptp(y), np.ptp(X[seen], axis=0)
         plain = (spread > 1e-6 * unit) & (spread < 1e6 * unit)  # a sum has parts of its own size
     columns = np.flatnonzero(numbers & np.isfinite(X).all(axis=0) & plain)
     if not 1e-150 < unit < 1e150:
-        return
+        return False
     X, y = X[:, columns] / unit, y / unit
     U, v = X - X[seen].mean(axis=0), y - y[seen].mean()
     chosen: list[int] = []
@@ -316,4 +317,56 @@ def warn_of_leaks(
                 f"y is predicted almost perfectly on held-out rows (R2 = {share:.5f}) by {what!s}: if it is the target "
                 f"in other words, use drop={names!r}; beside it no other column can matter."
             )
-            return
+            return True
+    return False
+
+
+def warn_of_steps(
+    values: NDArray, kind: str, table: Table, observed: NDArray[np.bool_], *, chance: float = 1e-6
+) -> bool:
+    """Warn of columns whose values each have a range of y for themselves, as y cut at a value; whether there are any.
+
+    Parameters
+    ----------
+    chance : float
+        That a column of the table would do so if its cells were permuted: from which on it is no accident.
+    """
+    if kind not in ("number", "count", "ordinal"):
+        return False
+    rows = np.flatnonzero(observed)[np.argsort(values, kind="stable")]
+    y = np.sort(values)
+    first = np.unique(np.linspace(0, len(y) - 1, FIRST_ROWS).astype(np.intp))  # which rule out almost every column
+    places = [j for j, x in enumerate(table.X[rows[first]].T) if _in_ranges(x, y[first])]
+    limit = np.log(chance / table.X.shape[1])
+    columns = ((table.names[j], table.X[rows, j]) for j in places)
+    names = [name for name, x in columns if _in_ranges(x, y) and _log_chance(x, y, kind) <= limit]
+    if names:
+        warn(
+            f"each value of {name_some(names)} has a range of y for itself, in all {len(y)} rows: if it was made from "
+            f"y, use drop={names!r}."
+        )
+    return bool(names)
+
+
+def _in_ranges(x: NDArray, y: NDArray) -> bool:
+    """Whether a column, in the order of y, has one run of each of its values, with no step between equal y.
+
+    >>> y = np.array([0.1, 0.2, 0.2, 0.3])
+    >>> [_in_ranges(np.array(x), y) for x in ([5.0, 5.0, 5.0, 3.0], [5.0, 5.0, 3.0, 3.0], [5.0, 3.0, 3.0, 5.0])]
+    [True, False, False]
+    """
+    known = ~np.isnan(x)
+    x, y = x[known], y[known]
+    steps = np.diff(x) != 0
+    return not steps[np.diff(y) == 0].any() and 1 + steps.sum() == len(np.unique(x))
+
+
+def _log_chance(x: NDArray, y: NDArray, kind: str) -> float:
+    """Logarithm of the chance that permuted cells have one run of each value: K! n_1! ... n_K! / n!.
+
+    Rows with the same number as y count once: they may be copies.
+    """
+    known = np.flatnonzero(~np.isnan(x))
+    once = np.unique(y[known], return_index=True)[1] if kind == "number" else slice(None)
+    counts = np.unique(x[known[once]], return_counts=True)[1]
+    return float(gammaln(len(counts) + 1) + gammaln(counts + 1).sum() - gammaln(counts.sum() + 1))

@@ -14,7 +14,12 @@ from knockoffs.errors import InputError, name_some, unknown_option, warn
 from knockoffs.table.cells import LARGEST, SMALLEST, ReadColumn, read_series, read_values
 from knockoffs.table.column_checks import warn_of_target
 from knockoffs.table.columns import Column, origins, own_values
-from knockoffs.table.derived import refuse_copy_of_target, warn_of_leaks, warn_of_target_in_other_words
+from knockoffs.table.derived import (
+    refuse_copy_of_target,
+    warn_of_leaks,
+    warn_of_steps,
+    warn_of_target_in_other_words,
+)
 from knockoffs.table.frames import as_array, is_frame, is_pandas, is_sparse, open_frame
 from knockoffs.table.moments import MOMENTS
 from knockoffs.table.table import Table
@@ -193,8 +198,9 @@ def _check_beside(target: Target, table: Table, task: str | None) -> None:
     warn_of_target(values, kind)
     if kind == "binary" and task is None:
         warn_of_lone_event(values, table, target.name)
-    if not warn_of_target_in_other_words(values, kind, table, observed):
-        warn_of_leaks(values, kind, table, observed)
+    for warn_of in (warn_of_target_in_other_words, warn_of_leaks, warn_of_steps):  # the worst alone is said
+        if warn_of(values, kind, table, observed):
+            return
 
 
 def _survival_target(

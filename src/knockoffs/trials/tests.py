@@ -39,7 +39,7 @@ def trial_of_tests(
     n_jobs: int | None = None,
     *,
     shuffle: Shuffle | None = None,
-    budget: int = 120,
+    budget: int = 240,
     per_round: int = 30,
     n_labels: int = 6,
     visits: int = 3,
@@ -186,15 +186,18 @@ def trial_models(
 ) -> tuple[Response, list[Estimator]]:
     """Model of y by which a group is tested, that of the selection, and models that labels are drawn from.
 
-    Labels come from a lasso (or a user's model) and from boosting in turn. Boosting has fewer trees than in the
-    selection, which makes up most of its cost, and learns faster.
+    Labels come from a lasso (or a user's model) and from boosting in turn. Boosting has fewer trees and folds than in
+    the selection, which make up most of its cost, and learns faster.
     """
     task = {"binary": "classification", "classes": "classification", "survival": "survival"}.get(
         response.kind, "regression"
     )
     boosting = make_boosting(task, random_state=0, max_iter=n_trees, learning_rate=4 / n_trees)
     if response.name == "boosting":
-        return replace(response, estimator=boosting), [lasso.response_without(columns[:1]).estimator, boosting]
+        return replace(response, estimator=boosting, n_folds=2), [
+            lasso.response_without(columns[:1]).estimator,
+            boosting,
+        ]
     return response, [response.estimator] if len(response.y) < few_rows else [response.estimator, boosting]
 
 

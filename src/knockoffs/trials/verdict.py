@@ -128,7 +128,7 @@ def judge_rows(attempt: Callable[..., Trial], table: Table, target: Target) -> V
     if seen is None or target.kind == "survival":  # whose labels are drawn in one way only
         return Verdict(trial.word, len(table), trial)
     kept = attempt(shuffle=shifted(len(target.values)) if seen.set_of is None else by_sets(seen.set_of))
-    found = Verdict(trial.word, len(table), trial, (seen.sentence,), kept)
+    found = Verdict(trial.word, len(table), trial, (seen.seen, seen.advice), kept)
     return replace(found, word=max(trial.word, kept.word, key=WORDS.index)) if found.rows_cost else found
 
 
