@@ -32,10 +32,10 @@ from sklearn.base import clone  # noqa: E402
 from sklearn.model_selection import KFold  # noqa: E402
 
 from knockoffs import KnockoffSelector  # noqa: E402
-from knockoffs.conditional_tests.adjust import adjust_p_values  # noqa: E402
+from knockoffs.conditional_tests.p_values import adjust_p_values  # noqa: E402
 from knockoffs.filter import false_discovery_proportion, power  # noqa: E402
+from knockoffs.response import make_boosting  # noqa: E402
 from knockoffs.response.linear import make_lasso  # noqa: E402
-from knockoffs.response.trees import make_boosting  # noqa: E402
 
 DESIGNS = [(8, 3), (15, 3), (15, 6), (30, 3), (30, 10), (60, 10)]
 SHAPES, ROWS, FDR = ("linear", "shapes"), (500, 2000), 0.1

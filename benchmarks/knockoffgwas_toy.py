@@ -30,7 +30,7 @@ import numpy as np  # noqa: E402  (threads are set first)
 from knockoffs import KnockoffSelector  # noqa: E402
 from knockoffs.cli.genotypes import nested_groups  # noqa: E402
 from knockoffs.errors import KnockoffWarning  # noqa: E402
-from knockoffs.features.family import Prepared  # noqa: E402
+from knockoffs.features import Prepared  # noqa: E402
 from knockoffs.features.fastphase import read_fastphase  # noqa: E402
 from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic  # noqa: E402
 from knockoffs.sampling.pair import Pair  # noqa: E402

@@ -31,9 +31,8 @@ from knockoffs.importance.model_choice import choose_best
 from knockoffs.importance.paths.follow import path_losses
 from knockoffs.importance.saliency import gradient_saliency, integrated_gradients
 from knockoffs.importance.statistic import draw_folds
-from knockoffs.response.clone import Estimator
+from knockoffs.response import Estimator, make_boosting, make_forest
 from knockoffs.response.linear import LogisticPathCV
-from knockoffs.response.trees import make_boosting, make_forest
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from knockoffs.features.gaussian import gaussian_features
-from knockoffs.features.moments import settle_by_moments, wants_more_rows
 from knockoffs.features.source import knockoff_source
 from knockoffs.filter import knockoff_filter
 from knockoffs.response.gram import FoldGrams, Gram, total
 from knockoffs.response.gram_lasso import fit_lasso
+from knockoffs.streaming.rest import settle_by_moments, wants_more_rows
 from knockoffs.table.table import read_table
 
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from paper.mixtures import MixtureParameters, draw_mixture, draw_three_components, sample_mixture
 
 from knockoffs.errors import KnockoffWarning
-from knockoffs.features.family import FeatureModel
+from knockoffs.features import FeatureModel
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.gaussian_mixture import MixtureFeatures, fit_gaussian_mixture, gaussian_mixture_features
 from knockoffs.features.hmm import HiddenMarkov

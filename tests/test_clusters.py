@@ -6,7 +6,7 @@ import pytest
 from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector
-from knockoffs.conditional_tests.merge import merge_p_values
+from knockoffs.conditional_tests.p_values import merge_p_values
 from knockoffs.filter.e_values import combine_draws
 from knockoffs.procedure import Data
 from knockoffs.streaming.stream import fit_streamed

@@ -171,7 +171,9 @@ def single_draws(X, y, n_draws):
     target = as_target(y, table)
     streams = Streams(*np.random.default_rng(1).spawn(4))
     settled = source(table, rng=streams.fit)
-    draws = [draw_and_score(settled.sampler, table, target, LINEAR, rng=stream) for stream in streams.draws(n_draws)]
+    draws = [
+        draw_and_score(settled.sampler, table, target, LINEAR, rng=stream) for stream in streams.draw.spawn(n_draws)
+    ]
     return draws, np.stack([draw.scores.Z - draw.scores.Z_tilde for draw in draws])
 
 

@@ -50,7 +50,7 @@ class Shuffled:
 def scores(sampler, X, y, seed=3):
     statistic = ModelScore(PlainLinear(), contribution)
     streams = Streams(*np.random.default_rng(seed).spawn(4))
-    return draw_and_score(sampler, read_table(X), Target(y), statistic, m=2, rng=streams.draws(1)[0]).scores.parts
+    return draw_and_score(sampler, read_table(X), Target(y), statistic, m=2, rng=streams.draw.spawn(1)[0]).scores.parts
 
 
 def test_scores_change_places_as_the_copies_do():

@@ -17,9 +17,9 @@ from knockoffs.importance.losses import LOSSES
 from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 from knockoffs.importance.paths.tree import TreePath
 from knockoffs.plots.survival import kaplan_meier
+from knockoffs.response import make_boosting
 from knockoffs.response.cox import CoxPathCV, held_out_concordance, martingale_residuals
 from knockoffs.response.cox_boosting import events_as_counts
-from knockoffs.response.trees import make_boosting
 from knockoffs.streaming.stream import fit_streamed
 
 

@@ -82,8 +82,9 @@ def fit_of_features(X: np.ndarray) -> Slow:
 def scores(X: np.ndarray, y: np.ndarray) -> Slow:
     """Choose lasso or boosting and score the better: bound by the fits of trees."""
     from knockoffs.defaults import choose
-    from knockoffs.importance import statistic as fits_of_models
-    from knockoffs.response.trees import make_boosting
+    from knockoffs.importance import model_choice
+    from knockoffs.importance import statistic as scoring
+    from knockoffs.response import make_boosting
     from knockoffs.sampling.pair import Pair
     from knockoffs.table.table import read_table
     from knockoffs.table.target import as_target
@@ -97,11 +98,12 @@ def scores(X: np.ndarray, y: np.ndarray) -> Slow:
         return statistic(pair, target, rng=np.random.default_rng(0), n_jobs=None)
 
     boosting = type(make_boosting("regression")), type(make_boosting("binary"))
-    fits = [fit for fit in recorded(fits_of_models, "fitted_copy", call) if isinstance(fit[0], boosting)]
+    fits = [fit for module in (model_choice, scoring) for fit in recorded(module, "fitted_copy", call)]
+    fits = [fit for fit in fits if isinstance(fit[0], boosting)]
 
     def trees() -> None:
         for fit in fits:
-            fits_of_models.fitted_copy(*fit)
+            scoring.fitted_copy(*fit)
 
     return Slow("model of y, chosen and scored", call, {f"{len(fits)} fits of trees (scikit-learn)": trees})
 
@@ -110,7 +112,7 @@ def checked(X: np.ndarray) -> Slow:
     """Give the verdict: bound by its fits of trees, and by one sort of every column of [X, X_tilde]."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    from knockoffs.diagnostics.verdict import verdict
+    from knockoffs.diagnostics.comparison import verdict
     from knockoffs.sampling.pair import Pair
 
     names = [f"x{j}" for j in range(X.shape[1])]

@@ -23,7 +23,7 @@ _PUBLIC = {
     "Table": "table.table",
     "Target": "table.target",
     # models of the features
-    "FeatureModel": "features.family",
+    "FeatureModel": "features",
     "Family": "features",
     "FAMILIES": "features",
     "knockoff_source": "features.source",
@@ -50,7 +50,7 @@ _PUBLIC = {
     "check_definition": "sampling.definition",
     "swap": "sampling.pair",
     "sample_knockoffs_bed": "features.genotypes",
-    "verdict": "diagnostics.verdict",
+    "verdict": "diagnostics.comparison",
     "Verdict": "diagnostics.verdict",
     # models of y
     "Model": "response",

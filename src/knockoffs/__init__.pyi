@@ -1,14 +1,14 @@
 """The public names, for type checkers and editors. Written from ``__init__.py`` by ``make house``."""
 
 from knockoffs.conditional_tests.tests import randomization_tests as randomization_tests
-from knockoffs.diagnostics.verdict import verdict as verdict
+from knockoffs.diagnostics.comparison import verdict as verdict
 from knockoffs.diagnostics.verdict import Verdict as Verdict
 from knockoffs.errors import InputError as InputError
 from knockoffs.errors import KnockoffWarning as KnockoffWarning
 from knockoffs.errors import MissingPackageError as MissingPackageError
 from knockoffs.features import FAMILIES as FAMILIES
 from knockoffs.features import Family as Family
-from knockoffs.features.family import FeatureModel as FeatureModel
+from knockoffs.features import FeatureModel as FeatureModel
 from knockoffs.features.fastphase import read_fastphase as read_fastphase
 from knockoffs.features.gaussian import fit_gaussian as fit_gaussian
 from knockoffs.features.gaussian import gaussian_features as gaussian_features

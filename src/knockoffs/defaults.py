@@ -26,8 +26,7 @@ from knockoffs.importance.statistic import ModelScore, check_linear
 from knockoffs.options import ImportanceOptions, importance_options
 from knockoffs.procedure import Plan
 from knockoffs.registry import find, imported, key_of
-from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
-from knockoffs.response.clone import kind_of
+from knockoffs.response import ESTIMATORS, Model, kind_of, make_estimator, model_of
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 from knockoffs.table.target_kind import KINDS_OF_TASK
@@ -78,16 +77,7 @@ def plan_of(
         n_columns=len(table.columns),
     )
     choice = score_by(grouped=table.grouped, n_knockoffs=control.n_knockoffs)
-    method, why = choose_method(
-        {**options, **vars(scoring)},
-        table,
-        target,
-        fdr=control.fdr,
-        offset=control.offset,
-        n_draws=control.n_draws,
-        n_knockoffs=control.n_knockoffs,
-        n_rows=n_rows,
-    )
+    method, why = choose_method({**options, **vars(scoring)}, table, target, control, n_rows)
     resolution = find({name: name for name in RESOLUTIONS}, "resolution", str(options["resolution"]))
     said, coarser = {"task": target.note, **why, **notes}, None
     if method == "knockoffs":

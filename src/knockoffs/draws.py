@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.resolution import Discovery
 from knockoffs.errors import InputError
-from knockoffs.features.family import Groupable
+from knockoffs.features import Groupable
 from knockoffs.features.given import Covariance, GivenKnockoffs
 from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, settled
 from knockoffs.filter import ErrorControl, Rule, check_draws, filter_statistics, several_statistics
@@ -25,8 +25,7 @@ from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, Statistic
-from knockoffs.machine.parallel import parallel_map
-from knockoffs.machine.threads import trim_memory, worthwhile_threads
+from knockoffs.machine.parallel import parallel_map, trim_memory, worthwhile_threads
 from knockoffs.progress import stage, track
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.pair import Pair
@@ -58,10 +57,6 @@ class Streams:
     draw: Generator
     verdict: Generator
     test: Generator
-
-    def draws(self, n: int) -> list[Generator]:
-        """One stream for each draw of knockoffs."""
-        return self.draw.spawn(n)
 
 
 @dataclass(frozen=True)
@@ -258,8 +253,7 @@ def draw_and_score(
         scored, copied = rest.score(statistic, swapped, target, place, **streams, n_jobs=n_jobs)
         if keep:
             rest.keep_knockoffs(pair, batches=batch_stream, n_jobs=n_jobs)
-    scored = scored.put_back(place).tie(copied)
-    scores = scored.scores.first(len(table.feature_names))  # covariates are numbered last
+    scores = scored.scores.put_back(place).tie(copied).first(len(table.feature_names))  # covariates are numbered last
     return Draw(replace(pair, more=()), scores, scored.notes, scored.used)
 
 
@@ -323,7 +317,7 @@ def follow_lambda(
     The knockoffs, the fits and so W at lambda = 1 are those of a selection with the score Swap.
     """
     along = statistic.along_lambda(lams=lams, fake=fake)
-    stream = Streams(*rng.spawn(4)).draws(1)[0]
+    stream = Streams(*rng.spawn(4)).draw.spawn(1)[0]
     with worthwhile_threads(table.X.size):
         draw = draw_and_score(sampler, table, target.centred, along, rng=stream, n_jobs=n_jobs)
     loss = "" if draw.used is None else str(draw.used.options["loss"])

@@ -13,32 +13,16 @@ from numpy.typing import NDArray
 
 from knockoffs.conditional_tests import MOST_TESTED
 from knockoffs.diagnostics.rows import warn_of_dependent_rows
-from knockoffs.draws import (
-    Draw,
-    Resolution,
-    Streams,
-    decide,
-    draw_many,
-    feature_statistics,
-    regroup,
-    resolution_note,
-)
+from knockoffs.draws import Draw, Resolution, Streams, decide, draw_many, feature_statistics, regroup, resolution_note
 from knockoffs.errors import InputError
-from knockoffs.features.family import Conditional
+from knockoffs.features import Conditional
 from knockoffs.features.fixed import FixedDesign, known_rows
 from knockoffs.features.source import FittedSampler, KnockoffSource, is_fixed
-from knockoffs.filter import (
-    ErrorControl,
-    Rule,
-    check_antisymmetric,
-    check_fdr,
-    check_offset,
-    difference,
-)
+from knockoffs.filter import ErrorControl, Rule, check_antisymmetric, check_fdr, check_offset, difference
 from knockoffs.filter.environments import join_environments
 from knockoffs.importance.scores import mean_of
 from knockoffs.importance.statistic import Statistic
-from knockoffs.machine.threads import worthwhile_threads
+from knockoffs.machine.parallel import worthwhile_threads
 from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair, stack_pairs
 from knockoffs.selection import Selection
@@ -46,7 +30,7 @@ from knockoffs.table.columns import design
 from knockoffs.table.dependent_rows import rows_with_target
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
-from knockoffs.trials.verdict import Verdict, verdict_by, verdict_of_knockoffs, verdict_of_tests
+from knockoffs.trials.verdict import verdict_by, verdict_of_knockoffs, verdict_of_tests
 
 if TYPE_CHECKING:
     from knockoffs.conditional_tests.tests import GroupTests
@@ -154,7 +138,7 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
         raise InputError("a plan for knockoffs needs a statistic: ModelScore(estimator, score), for instance.")
     draws: list[Draw] = []
     for fit in fits:
-        what = (fit.fitted.sampler, fit.data.table, fit.data.target, statistic, fit.streams.draws(n_draws))
+        what = (fit.fitted.sampler, fit.data.table, fit.data.target, statistic, fit.streams.draw.spawn(n_draws))
         draws += draw_many(*what, n_jobs, m=control.n_knockoffs, rest=rest)
     W = np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
     of_groups = [
@@ -193,7 +177,7 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
 
 def _draw_groups(plan: Plan, one: Resolution, fit: FittedRows, n_draws: int, n_jobs: int | None) -> NDArray:
     """W of the groups of a resolution, shape (n_draws, n_groups); P^X stays as it was fitted to the table."""
-    streams, table = fit.streams.draws(n_draws), replace(fit.data.table, groups=one.groups)
+    streams, table = fit.streams.draw.spawn(n_draws), replace(fit.data.table, groups=one.groups)
     sampler = regroup(plan.source, fit.fitted, table, rng=streams[0], n_jobs=n_jobs).sampler
     draws = draw_many(sampler, table, fit.data.target, one.statistic, streams, n_jobs, m=one.n_knockoffs)
     return np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
@@ -230,9 +214,8 @@ def _tests(plan: Plan, fit: FittedRows) -> tuple[GroupTests, Pair, dict[str, str
 
 def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Selection:
     """Test features or groups of them: no knockoffs, no smallest number of discoveries."""
-    from knockoffs.conditional_tests.merge import MergedTests
     from knockoffs.conditional_tests.resolution import discover
-    from knockoffs.conditional_tests.tests import single_feature_tests
+    from knockoffs.conditional_tests.tests import MergedTests, single_feature_tests
 
     fdr, first = plan.control.fdr, fits[0]
     table, fitted = first.data.table, first.fitted
@@ -240,8 +223,9 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
     _, pair, notes = made[0]
     tests = made[0][0] if len(made) == 1 else MergedTests(tuple(one for one, _, _ in made))
     what = (tests, table.feature_names, table.feature_of, fdr, n_jobs)
-    discoveries = None
-    if plan.resolution == "auto" and hasattr(fitted.model, "resampler"):
+    discoveries, judged = None, None
+    grouped = plan.resolution == "auto" and hasattr(fitted.model, "resampler")
+    if grouped:
         found = discover(*what, tree=None if table.groups is None else table.groups.tree)
         discoveries, q_values = found.discoveries, found.levels
         p_values, scores, notes = found.p_values, found.scores, notes | found.notes
@@ -250,6 +234,10 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
         q_values, p_values, scores, notes = tested.q_values, tested.p_values, tested.scores, notes | tested.notes
         if plan.resolution == "auto":
             notes["resolution"] = "single features are tested: this P^X cannot draw groups of them"
+    if plan.verdict:
+        where, rng = (fitted, table, first.data.target, pair, fdr), first.streams.verdict
+        full = plan.verdict == "full"
+        judged = verdict_of_tests(made[0][0], *where, grouped=grouped, rng=rng, n_jobs=n_jobs, full=full)
     return Selection(
         feature_names=table.feature_names,
         covariates=table.covariates,
@@ -265,15 +253,8 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
         W=np.full(len(p_values), np.nan),
         p_values=p_values,
         test_scores=scores,
-        verdict=_verdict_of_tests(plan, first, made[0][0], pair, n_jobs) if plan.verdict else None,
+        verdict=judged,
     )
-
-
-def _verdict_of_tests(plan: Plan, fit: FittedRows, tests: GroupTests, pair: Pair, n_jobs: int | None) -> Verdict | None:
-    grouped = plan.resolution == "auto" and hasattr(fit.fitted.model, "resampler")
-    where = (fit.fitted, fit.data.table, fit.data.target, pair, plan.control.fdr)
-    full, rng = plan.verdict == "full", fit.streams.verdict
-    return verdict_of_tests(tests, *where, grouped=grouped, rng=rng, n_jobs=n_jobs, full=full)
 
 
 def _encode_without(table: Table, rest: NDArray, own: NDArray[np.intp]) -> NDArray:

@@ -162,11 +162,11 @@ def track(items: Iterable[T], label: str, *, total: int | None = None) -> Iterat
     if total is None and hasattr(items, "__len__"):
         total = len(items)  # type: ignore[arg-type]
     if progress is None or progress.bar or total == 0:  # a loop inside of one with a bar, or nothing to do
-        yield from items
-        return
-    if progress.terminal:
-        yield from _with_bar(items, label, total, progress)
-        return
+        return iter(items)
+    return (_with_bar if progress.terminal else _with_lines)(items, label, total, progress)
+
+
+def _with_lines(items: Iterable[T], label: str, total: int | None, progress: Progress) -> Iterator[T]:
     done, progress.bar, start = 0, progress.listener is not None, time.monotonic()
     try:
         for item in items:

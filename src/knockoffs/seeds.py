@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -48,11 +49,10 @@ def stream_at(rng: np.random.Generator, index: int) -> np.random.Generator:
     np.True_
     """
     parent: Any = rng.bit_generator.seed_seq
-    key = (*parent.spawn_key, index)
-    return np.random.default_rng(np.random.SeedSequence(parent.entropy, spawn_key=key, pool_size=parent.pool_size))
+    return np.random.default_rng(seeds_of(parent, [index]))
 
 
-def seeds_of(seed: np.random.SeedSequence, columns: np.ndarray) -> np.random.SeedSequence:
+def seeds_of(seed: np.random.SeedSequence, columns: Iterable[int]) -> np.random.SeedSequence:
     """Seeds of a group of columns: they do not depend on what else is drawn."""
     key = (*seed.spawn_key, *(int(column) for column in columns))
     return np.random.SeedSequence(seed.entropy, spawn_key=key, pool_size=seed.pool_size)

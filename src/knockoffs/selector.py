@@ -327,7 +327,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     def fitting(self) -> Iterator[None]:
         """Fit inside, from an unfitted selector; if that fails, the selector is left unfitted."""
         from knockoffs.errors import interrupts
-        from knockoffs.machine.threads import one_blas_thread
+        from knockoffs.machine.parallel import one_blas_thread
 
         self._forget()
         try:

@@ -5,9 +5,9 @@ import pytest
 from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector
-from knockoffs.conditional_tests.column_tree import column_tree
 from knockoffs.conditional_tests.resolution import Discovery, discover
 from knockoffs.conditional_tests.sequential import Randomization
+from knockoffs.conditional_tests.tree import column_tree
 
 
 @pytest.fixture

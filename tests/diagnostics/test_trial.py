@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from knockoffs.diagnostics.trial import Outcomes, most_called
+from knockoffs.diagnostics.verdict import Outcomes, most_called
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from knockoffs.diagnostics.remedies import Remedy
+from knockoffs.diagnostics.comparison import combine, some_columns, verdict
 from knockoffs.diagnostics.sign_tests import Check
-from knockoffs.diagnostics.trial import Outcomes
-from knockoffs.diagnostics.verdict import Verdict, combine, some_columns, verdict
+from knockoffs.diagnostics.verdict import Outcomes, Verdict
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import NetworkSampler
+from knockoffs.trials.remedies import Remedy
 
 N, D = 600, 8
 NAMES = [f"x{j}" for j in range(D)]

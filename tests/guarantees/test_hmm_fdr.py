@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LassoCV
 from tests.guarantees.runs import FDR, correlation_scores, holds
 
-from knockoffs.features.family import Prepared
+from knockoffs.features import Prepared
 from knockoffs.features.hmm import GaussianEmissions, HiddenMarkov
 from knockoffs.features.hmm.mosaic import GenotypeModel, Mosaic
 from knockoffs.filter import difference, false_discovery_proportion, knockoff_filter, power

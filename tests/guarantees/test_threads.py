@@ -3,7 +3,7 @@
 import numpy as np
 
 from knockoffs import KnockoffSelector
-from knockoffs.machine import threads
+from knockoffs.machine import parallel
 
 
 def test_the_answer_does_not_depend_on_the_threads(monkeypatch):
@@ -13,5 +13,5 @@ def test_the_answer_does_not_depend_on_the_threads(monkeypatch):
     options = {"feature_model": "gaussian", "estimator": "boosting", "method": "knockoffs", "verdict": False}
     options |= {"random_state": 0}
     one = KnockoffSelector(0.3, **options).fit(X, y).W_
-    monkeypatch.setattr(threads, "SMALL", 0)
+    monkeypatch.setattr(parallel, "SMALL", 0)
     np.testing.assert_allclose(KnockoffSelector(0.3, **options).fit(X, y).W_, one, rtol=1e-6, atol=1e-12)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from benchmarks.verdict_cases import CASES, FAULTS, VALID, Judged
 
-from knockoffs.diagnostics.verdict import WORDS, verdict
+from knockoffs.diagnostics.comparison import verdict
+from knockoffs.diagnostics.verdict import WORDS
 
 RUNS = 20
 HARDER = ("one_heavy_tail", "curved_one")  # one wrong column or pair of thirty

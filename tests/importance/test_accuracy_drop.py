@@ -22,7 +22,7 @@ def data():
     rng = np.random.default_rng(5)
     X, X_tilde = rng.normal(size=(2, 80, 3))
     y = np.argmax(X[:, :3] + 0.3 * rng.normal(size=(80, 3)), axis=1)
-    return X, X_tilde, y
+    return KNeighborsClassifier(3).fit(np.hstack([X, X_tilde]), y), X, X_tilde, y
 
 
 class Recorded:
@@ -36,9 +36,8 @@ class Recorded:
 
 
 def test_permutation_agrees_with_scikit_learn_for_the_same_orders(data):
-    X, X_tilde, y = data
+    model, X, X_tilde, y = data
     XX = np.hstack([X, X_tilde])
-    model = KNeighborsClassifier(3).fit(XX, y)
     n_repeats, seed = 4, 11
     theirs = permutation_importance(model, XX, y, n_repeats=n_repeats, random_state=seed, scoring="accuracy")
     # scikit-learn draws one seed and starts every column from it, so all columns share its orders; each repetition
@@ -54,9 +53,8 @@ def test_permutation_agrees_with_scikit_learn_for_the_same_orders(data):
 
 
 def test_swap_written_out(data):
-    X, X_tilde, y = data
+    model, X, X_tilde, y = data
     XX = np.hstack([X, X_tilde])
-    model = KNeighborsClassifier(3).fit(XX, y)
     scores = swap_score(model, X, X_tilde, y, rng=np.random.default_rng(0))
     for j in range(3):
         moved = XX.copy()
@@ -68,9 +66,8 @@ def test_swap_written_out(data):
 
 
 def test_swap_integral_is_the_published_one(data):
-    X, X_tilde, y = data
+    model, X, X_tilde, y = data
     XX = np.hstack([X, X_tilde])
-    model = KNeighborsClassifier(3).fit(XX, y)
     scores = swap_integral(model, X, X_tilde, y, rng=np.random.default_rng(0))
     lams = np.linspace(0, 10, 21)
     drops = []
@@ -82,8 +79,7 @@ def test_swap_integral_is_the_published_one(data):
 
 
 def test_range_and_grid_are_arguments(data):
-    X, X_tilde, y = data
-    model = KNeighborsClassifier(3).fit(np.hstack([X, X_tilde]), y)
+    model, X, X_tilde, y = data
     score = partial(swap_integral, reduce=Integral(1.0, 2.0, n_lams=3), loss="brier")
     assert np.isfinite(score(model, X, X_tilde, y, rng=np.random.default_rng(0)).Z).all()
     for high in (2, 5):
@@ -94,7 +90,7 @@ def test_range_and_grid_are_arguments(data):
 
 
 def test_input_that_cannot_be_used(data):
-    X, X_tilde, y = data
+    _, X, X_tilde, y = data
     rng = np.random.default_rng(0)
     narrow = LogisticRegression().fit(X, y)
     refuses(r"takes 3 columns, but \[X, X_tilde\] has 6", swap_score, narrow, X, X_tilde, y, rng=rng)

@@ -14,7 +14,7 @@ from knockoffs.errors import KnockoffWarning
 from knockoffs.importance.accuracy_drop import swap_score
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, draw_folds, warn_if_saturated
-from knockoffs.response.clone import predicts_classes
+from knockoffs.response import predicts_classes
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 

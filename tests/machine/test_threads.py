@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from knockoffs import KnockoffSelector
 from knockoffs.features import source
-from knockoffs.machine import threads
+from knockoffs.machine import parallel
 
 
 def pools():
@@ -21,7 +21,7 @@ def pools():
 
 def test_a_small_table_gets_one_thread_and_the_setting_comes_back():
     before = pools()
-    with threads.worthwhile_threads(1000) as n:
+    with parallel.worthwhile_threads(1000) as n:
         assert n == 1
         assert set(pools().values()) == {1} and {api for api, _ in pools()} >= {"blas", "openmp"}
     assert pools() == before
@@ -29,44 +29,44 @@ def test_a_small_table_gets_one_thread_and_the_setting_comes_back():
 
 def test_never_more_than_there_were(monkeypatch):
     """In a worker, or where a user has set OMP_NUM_THREADS, a large table does not get all cores."""
-    monkeypatch.setattr(threads, "cpu_count", lambda: 64)
-    monkeypatch.setattr(threads, "_running_elsewhere", lambda: 0)
+    monkeypatch.setattr(parallel, "cpu_count", lambda: 64)
+    monkeypatch.setattr(parallel, "_running_elsewhere", lambda: 0)
     with threadpool_limits(limits=1):
         before = pools()
-        with threads.worthwhile_threads(threads.SMALL) as n:
+        with parallel.worthwhile_threads(parallel.SMALL) as n:
             assert n == 1 and pools() == before
 
 
 def test_linear_algebra_has_one_thread_always(monkeypatch):
     """Its last bits depend on the number, so that the answer would depend on cores, load and n_jobs."""
-    monkeypatch.setattr(threads, "free_cores", lambda: 2)
-    with threadpool_limits(limits=2), threads.worthwhile_threads(threads.SMALL) as n:
+    monkeypatch.setattr(parallel, "free_cores", lambda: 2)
+    with threadpool_limits(limits=2), parallel.worthwhile_threads(parallel.SMALL) as n:
         assert n == 2
         assert {count for (api, _), count in pools().items() if api == "blas"} == {1}
 
 
 def test_a_large_table_gets_the_cores_that_are_free(monkeypatch):
     pools()
-    monkeypatch.setattr(threads, "cpu_count", lambda: 4)
-    monkeypatch.setattr(threads.os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(parallel, "cpu_count", lambda: 4)
+    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 8)
     for elsewhere, free in ((0, 4), (2, 3), (6, 1), (100, 1)):  # half of what runs is taken to run on our half
-        monkeypatch.setattr(threads, "_running_elsewhere", lambda count=elsewhere: count)
-        assert threads.free_cores() == free
+        monkeypatch.setattr(parallel, "_running_elsewhere", lambda count=elsewhere: count)
+        assert parallel.free_cores() == free
 
 
 def test_what_runs_elsewhere_is_counted_without_our_own_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr(threads, "PROC", tmp_path)
+    monkeypatch.setattr(parallel, "PROC", tmp_path)
     (tmp_path / "loadavg").write_text("11.03 11.17 9.18 7/151 511\n")
     for task, state in enumerate("RRS"):
         (tmp_path / "self" / "task" / str(task)).mkdir(parents=True)
         (tmp_path / "self" / "task" / str(task) / "stat").write_text(f"12 (a) R b) {state} 1 2 3\n")
-    assert threads._running_elsewhere() == 5
+    assert parallel._running_elsewhere() == 5
 
 
 def test_without_any_of_it_all_cores_are_free(tmp_path, monkeypatch):
-    monkeypatch.setattr(threads, "PROC", tmp_path / "nowhere")
-    assert threads._running_elsewhere() == 0
-    assert threads.free_cores() == threads.cpu_count() >= 1
+    monkeypatch.setattr(parallel, "PROC", tmp_path / "nowhere")
+    assert parallel._running_elsewhere() == 0
+    assert parallel.free_cores() == parallel.cpu_count() >= 1
 
 
 def test_limits_that_overlap_in_threads_are_restored_by_the_last():
@@ -74,8 +74,8 @@ def test_limits_that_overlap_in_threads_are_restored_by_the_last():
     with threadpool_limits(limits=2):
         before = pools()
         first, second = ExitStack(), ExitStack()
-        first.enter_context(threads.one_blas_thread())
-        second.enter_context(threads.worthwhile_threads(1000))
+        first.enter_context(parallel.one_blas_thread())
+        second.enter_context(parallel.worthwhile_threads(1000))
         first.close()
         assert {count for (api, _), count in pools().items() if api == "blas"} == {1}
         second.close()
@@ -106,18 +106,18 @@ def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-@pytest.mark.skipif(sys.platform != "linux" or threads._trim() is None, reason="glibc")
+@pytest.mark.skipif(sys.platform != "linux" or parallel._trim() is None, reason="glibc")
 def test_what_was_freed_goes_back():
     """Of 2000 blocks of 100 kB in the heap every other one is kept: the holes go back, though the top is in use."""
     blocks = [np.ones(12_500) for _ in range(2000)]
     kept = blocks[1::2]
     before = resident()
     del blocks
-    threads.trim_memory()
+    parallel.trim_memory()
     assert before - resident() > 50e6
     assert len(kept) == 1000
 
 
 def test_elsewhere_nothing_is_done(monkeypatch):
-    monkeypatch.setattr(threads, "_trim", lambda: None)
-    threads.trim_memory()
+    monkeypatch.setattr(parallel, "_trim", lambda: None)
+    parallel.trim_memory()

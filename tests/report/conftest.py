@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from knockoffs.conditional_tests.adjust import adjust_p_values
-from knockoffs.diagnostics.verdict import verdict
+from knockoffs.conditional_tests.p_values import adjust_p_values
+from knockoffs.diagnostics.comparison import verdict
 from knockoffs.filter import knockoff_filter, knockoff_threshold, q_values
 from knockoffs.filter.e_values import combine_draws
 from knockoffs.importance.scores import Scores

@@ -123,7 +123,7 @@ def test_bars_of_tests_are_logarithms_of_p_values(make):
 
 
 def test_a_broken_verdict_stands_in_the_first_block_with_what_to_do(make, rng):
-    from knockoffs.diagnostics.verdict import verdict
+    from knockoffs.diagnostics.comparison import verdict
 
     selection = make([f"x{j}" for j in range(12)], rng.random(12) + 1)
     X = rng.standard_normal((500, 3))

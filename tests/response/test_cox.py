@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from knockoffs.errors import InputError
+from knockoffs.response import make_boosting
 from knockoffs.response.cox import CoxLoss, CoxPathCV, CoxSet, concordance, martingale_residuals
 from knockoffs.response.cox_boosting import CoxBoosting, events_as_counts
-from knockoffs.response.trees import make_boosting
 
 TIED = np.array([1, 2, 2, -2, 3, -3, 3, 3, 4, -5, 6, 6.0])
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.response.trees import make_boosting, make_forest
+from knockoffs.response import make_boosting, make_forest
 
 
 def test_counts_are_boosted_by_their_deviance():

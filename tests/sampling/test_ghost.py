@@ -6,7 +6,7 @@ from scipy.linalg import toeplitz
 from tests.refusals import refuses
 
 from knockoffs.sampling.diagonal import solve_diagonal
-from knockoffs.sampling.ghost import sample_ghost_knockoffs
+from knockoffs.streaming.ghost import sample_ghost_knockoffs
 
 S = toeplitz(0.7 ** np.arange(5))
 

@@ -63,7 +63,7 @@ def in_memory(frame, sampled_rows=SAMPLED, at=stream_at):
     streams = Streams(*rng.spawn(4))
     fitted = X[sampled] if sampled_rows >= PLENTY * D else X  # a small sample leaves the covariance to all rows
     sampler = knockoff_source("gaussian")(read_table(fitted), rng=streams.fit).sampler
-    draw, _, score, batches = streams.draws(1)[0].spawn(4)
+    draw, _, score, batches = streams.draw.spawn(1)[0].spawn(4)
     parts = [(sampled, draw, score.spawn(3)[2])]
     for k, start in enumerate(range(0, n, BATCH)):
         rows = np.setdiff1d(np.arange(start, min(start + BATCH, n)), sampled)

@@ -220,7 +220,7 @@ def mixed_table():
 
 def test_nominal_columns_become_indicators_and_the_others_stay():
     table = mixed_table()
-    made = table.design()
+    made = design(table.columns)
     np.testing.assert_array_equal(made.feature_of, [0, 1, 1, 1, 2, 3, 4])
     np.testing.assert_array_equal(
         made(table.X),

@@ -7,8 +7,8 @@ from knockoffs import KnockoffSelector
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.statistic import ModelScore
+from knockoffs.response import make_boosting
 from knockoffs.response.linear import make_lasso
-from knockoffs.response.trees import make_boosting
 from knockoffs.trials.verdict import affordable_statistic
 
 OPTIONS = {"method": "knockoffs", "estimator": "lasso"}

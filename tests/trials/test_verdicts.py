@@ -5,8 +5,7 @@ import pytest
 from scipy.signal import lfilter
 
 from knockoffs import KnockoffSelector, KnockoffWarning
-from knockoffs.diagnostics.trial import Outcomes
-from knockoffs.diagnostics.verdict import Verdict
+from knockoffs.diagnostics.verdict import Outcomes, Verdict
 from knockoffs.errors import InputError
 from knockoffs.table.table import read_table
 from knockoffs.trials.remedies import try_remedies

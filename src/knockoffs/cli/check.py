@@ -52,10 +52,10 @@ def try_selection(table: Path, options: Options) -> str:
 def compare_knockoffs(table: Path, options: Options) -> str:
     """Lines about the columns of a file and about P^X, and a verdict on the knockoffs without a target."""
     from knockoffs.cli.files import check_features, read_features_of, read_knockoffs
-    from knockoffs.diagnostics.verdict import verdict
+    from knockoffs.diagnostics.comparison import verdict
     from knockoffs.features.given import GivenKnockoffs
     from knockoffs.features.source import KnockoffSource, knockoff_source
-    from knockoffs.machine.threads import worthwhile_threads
+    from knockoffs.machine.parallel import worthwhile_threads
     from knockoffs.sampling.pair import Pair
     from knockoffs.seeds import as_generator
 

@@ -66,7 +66,7 @@ def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> No
     """Write knockoffs of a table, in the table's format; and the completed table, if cells are missing."""
     from knockoffs.cli.files import check_features, other_paths, read_features_of
     from knockoffs.features.source import knockoff_source
-    from knockoffs.machine.threads import worthwhile_threads
+    from knockoffs.machine.parallel import worthwhile_threads
     from knockoffs.seeds import as_generator
     from knockoffs.table.files import file_format, write_table_file
     from knockoffs.table.writer import check_output

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 
-from knockoffs.conditional_tests import MOST_TESTED
+from knockoffs.conditional_tests import MOST_TESTED, TEST_MODELS
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.filter import FEW_FEATURES, check_level, fewest_selected
+from knockoffs.filter import FEW_FEATURES, ErrorControl, check_level, fewest_selected
 from knockoffs.registry import find, key_of
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
@@ -15,20 +15,11 @@ from knockoffs.table.target import Target
 METHODS = ("auto", "knockoffs", "conditional_test")
 CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
 GROUP_FAMILIES = ("auto", "latent", "gaussian", "mixture")  # those that draw several columns given the others
-TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
 UNASKED = {"rows": None, "n_folds": 5, "n_fits": 1, "rule": "difference"}  # what W depends on, and no p-value
 
 
 def choose_method(
-    asked: Mapping[str, object],
-    table: Table,
-    target: Target,
-    *,
-    fdr: float,
-    offset: int,
-    n_draws: int,
-    n_knockoffs: int = 1,
-    n_rows: int | None,
+    asked: Mapping[str, object], table: Table, target: Target, control: ErrorControl, n_rows: int | None
 ) -> tuple[str, dict[str, str]]:
     """Choose the method of selection: tests where features are few for knockoffs at this level, and P^X allows them.
 
@@ -36,7 +27,7 @@ def choose_method(
     ----------
     asked : mapping
         Parameters of the selector.
-    table, target, fdr, offset, n_draws, n_knockoffs
+    table, target, control
         As they were read and checked.
     n_rows : int, optional
         Rows of y that knockoffs would use; None for a table in batches, where ``target`` is a sample.
@@ -48,22 +39,22 @@ def choose_method(
         Why, where it was not asked for, and which options have no effect.
     """
     find(dict.fromkeys(METHODS, True), "method", str(asked["method"]))
-    method, d = key_of(str(asked["method"])), len(table.feature_names)
-    why = f"n_draws={n_draws} has no effect: a test makes as many draws as its p-value needs"
+    method, d, fdr = key_of(str(asked["method"])), len(table.feature_names), control.fdr
+    why = f"n_draws={control.n_draws} has no effect: a test makes as many draws as its p-value needs"
     joined = asked.get("clusters") is not None or asked.get("order") is not None
-    ignored = {"n_draws": why} if n_draws > 1 and not joined else {}
+    ignored = {"n_draws": why} if control.n_draws > 1 and not joined else {}
     if method == "conditional_test":
         _check_testable(asked, target)
         return method, ignored
-    never = _why_never(asked, fdr, d, offset, n_draws, n_knockoffs)
-    possible = n_knockoffs == 1 and _can_test(asked, table, target)
+    never = _why_never(control, d)
+    possible = control.n_knockoffs == 1 and _can_test(asked, table, target)
     if method == "auto" and possible:
         of_W = any(asked[name] != value for name, value in UNASKED.items())  # options that tests would ignore
         few = few_for_knockoffs(d, fdr, n_rows) and not (of_W and not few_for_knockoffs(d, fdr, None))
-        if never or (few and offset == 1):
+        if never or (few and control.offset == 1):
             why = f"knockoffs select {fewest_selected(fdr)} features or more at {fdr:g}, or none, and there are {d}"
             return "conditional_test", {"method": f"method='conditional_test', because {why}"} | ignored
-    if never and (asked["fdr"] is not None or n_knockoffs > 1):
+    if never and (asked["fdr"] is not None or control.n_knockoffs > 1):
         raise InputError(never)
     if never and possible:
         instead = f"{never.removesuffix(FEW_FEATURES)}They are tested instead (method='conditional_test')."
@@ -87,14 +78,12 @@ def _check_testable(asked: Mapping[str, object], target: Target) -> None:
         )
 
 
-def _why_never(
-    asked: Mapping[str, object], fdr: float, d: int, offset: int, n_draws: int, n_knockoffs: int
-) -> str | None:
+def _why_never(control: ErrorControl, d: int) -> str | None:
     """Why knockoffs can never select at this level, or None."""
-    if key_of(str(asked["level"])) != "fixed":
+    if control.level != "fixed":
         return None
     try:
-        check_level(fdr, d, offset, n_draws, n_knockoffs)
+        check_level(control.fdr, d, control.offset, control.n_draws, control.n_knockoffs)
     except InputError as error:
         return str(error)
     return None
@@ -109,7 +98,6 @@ def few_for_knockoffs(
     ----------
     d : int
         Features.
-    fdr : float
     n_rows : int or None
         Rows of y; None for a table that is read in batches, where tests see a sample alone.
     few : float

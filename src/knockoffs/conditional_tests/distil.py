@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from knockoffs.conditional_tests import TEST_MODELS
 from knockoffs.errors import unknown_option
-from knockoffs.response.clone import Classifier, Estimator, FittedModel, fitted_copy
+from knockoffs.response import Classifier, Estimator, FittedModel, fitted_copy, make_boosting, task_of
 from knockoffs.response.cox import martingale_residuals, partial_likelihood_loss
 from knockoffs.response.linear import PenaltyPath, make_lasso
-from knockoffs.response.trees import make_boosting
 
 TARGET_KINDS = ("number", "count", "binary", "classes", "ordinal", "survival")
-TEST_MODELS = ("best", "lasso", "boosting")
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,7 @@ def responses(y: NDArray, kind: str) -> NDArray:
 
 def _candidates(model: object, kind: str, few_rows: bool, n_trees: int = 60) -> list[tuple[str, Estimator]]:
     """Names and unfitted models; residuals ask for fewer trees than predictions do."""
-    task = {"binary": "classification", "classes": "classification", "survival": kind}.get(kind, "regression")
+    task = task_of(kind)
     if not isinstance(model, str):
         return [(type(model).__name__, cast(Estimator, model))]
     if model not in TEST_MODELS:

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from knockoffs.conditional_tests.column_tree import column_tree
-from knockoffs.conditional_tests.merge import MergedTests
 from knockoffs.conditional_tests.sequential import plan_looks
-from knockoffs.conditional_tests.tests import GroupTests
-from knockoffs.conditional_tests.tree import TreeNode, named_tree, reject_nodes
+from knockoffs.conditional_tests.tests import GroupTests, MergedTests
+from knockoffs.conditional_tests.tree import TreeNode, column_tree, named_tree, reject_nodes
 from knockoffs.table.groups import Nested
 
 RESOLUTIONS = ("auto", "columns")
@@ -29,7 +27,6 @@ class Discovery:
 
     Parameters
     ----------
-    features : tuple of str
     p_value : float
         Of the hypothesis that none of them matters given all other features; NaN of knockoffs.
     level : float
@@ -79,7 +76,6 @@ class Discovered:
         Level of the discovery that contains a feature, or of the finest group that was tested with it.
     p_values, scores : array, shape (n_features,)
         Of the finest group that was tested with a feature; of the feature itself where the tree came down to it.
-    notes : dict
     """
 
     discoveries: tuple[Discovery, ...]
@@ -104,13 +100,10 @@ def discover(
 
     Parameters
     ----------
-    tests : GroupTests or MergedTests
     names : sequence of str
         Of the features.
     feature_of : array of int, shape (n_columns,)
         Feature of each column; covariates have numbers beyond the last feature.
-    level : float
-    n_jobs : int, optional
     tree : nested tuple of str, optional
         Tree over the names; by default ``column_tree`` makes it.
     enough : tuple of int

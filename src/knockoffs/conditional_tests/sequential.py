@@ -89,10 +89,8 @@ def sequential_p_value(
 
     Parameters
     ----------
-    observed : float
     draw : callable
         Number of draws to statistics of as many fresh draws, shape (m,).
-    looks : Looks
     batch : int
         Most draws made at a time.
 

@@ -114,7 +114,6 @@ def residual_statistic(
         Residuals of y, n_residuals columns of them, then their products with other columns.
     pilot : array, shape (n_pilot, n, c)
         Draws of the columns given the others.
-    n_residuals : int
     nominal : sequence of bool
         Whether the values of each column are labels without an order; none are by default.
     alone : tuple of float

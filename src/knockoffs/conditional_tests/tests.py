@@ -12,28 +12,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.conditional_tests.adjust import adjust_p_values
 from knockoffs.conditional_tests.column_functions import outer_fences
 from knockoffs.conditional_tests.distil import Response, choose_response
+from knockoffs.conditional_tests.p_values import adjust_p_values, merge_p_values
 from knockoffs.conditional_tests.sequential import Looks, Randomization, fixed_looks, plan_looks, sequential_p_value
 from knockoffs.conditional_tests.statistic import ResidualStatistic, residual_statistic
 from knockoffs.conditional_tests.stratified import StratifiedGenerator
 from knockoffs.errors import ColumnsError, InputError
-from knockoffs.features.family import Conditional
+from knockoffs.features import Conditional
 from knockoffs.filter import check_fdr
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 from knockoffs.seeds import seeds_of
-
-if TYPE_CHECKING:
-    from knockoffs.conditional_tests.merge import MergedTests
 
 Columns = NDArray[np.intp]  # those of one group
 Sampler = Callable[[Generator, int], NDArray]  # to draws of them, shape (n_draws, n, n_columns)
@@ -125,16 +122,7 @@ def randomization_tests(
     names = tuple(f"x{j}" for j in range(d)) if names is None else tuple(str(name) for name in names)
     if len(names) != d:
         raise InputError(f"names has {len(names)} names for {d} features.")
-    tests = group_tests(
-        model,
-        X,
-        y,
-        kind=kind,
-        rng=rng,
-        nominal=nominal,
-        response_model=response_model,
-        encode=encode,
-    )
+    tests = group_tests(model, X, y, kind=kind, rng=rng, nominal=nominal, response_model=response_model, encode=encode)
     return single_feature_tests(tests, names, feature_of, fdr, n_jobs, adjustment=adjustment, max_draws=max_draws)
 
 
@@ -152,8 +140,6 @@ def single_feature_tests(
 
     Parameters
     ----------
-    tests : GroupTests or MergedTests
-    names : sequence of str
     feature_of : array of int, shape (n_columns,)
         Feature of each column; covariates have numbers beyond the last feature.
     fdr, n_jobs, adjustment, max_draws
@@ -289,6 +275,36 @@ class GroupTests:
         X, numbers = self.X.copy(), np.flatnonzero(~self.nominal)
         X[:, numbers] = X[:, numbers].clip(*np.transpose([outer_fences(X[:, j]) for j in numbers]).reshape(2, -1))
         return X
+
+
+@dataclass(frozen=True)
+class MergedTests:
+    """Tests of groups of columns, each on several sets of rows."""
+
+    parts: tuple[GroupTests, ...]
+
+    @property
+    def X(self) -> NDArray:
+        """Rows of the first set, from which a tree of features is made."""
+        return self.parts[0].X
+
+    @property
+    def nominal(self) -> NDArray[np.bool_]:
+        """Columns of labels without an order."""
+        return self.parts[0].nominal
+
+    def test_all(self, groups: Sequence[Columns], n_jobs: int | None, looks: Sequence[Looks]) -> list[Randomization]:
+        """Test each of several groups."""
+        found = [part.test_all(groups, n_jobs, looks) for part in self.parts]
+        p_values = merge_p_values(np.array([[one.p_value for one in part] for part in found]))
+        scores = np.mean([[one.score for one in part] for part in found], axis=0)
+        draws = np.sum([[one.n_draws for one in part] for part in found], axis=0)
+        return [Randomization(float(p), int(n), float(s)) for p, n, s in zip(p_values, draws, scores, strict=True)]
+
+    def notes_on(self, groups: Sequence[Columns]) -> dict[str, str]:
+        """Words on the models of y, and on how p-values are merged."""
+        merged = f"a p-value is twice the mean of those of {len(self.parts)} sets of rows"
+        return {**self.parts[0].notes_on(groups), "merged": merged}
 
 
 def group_tests(

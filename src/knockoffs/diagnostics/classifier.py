@@ -19,7 +19,7 @@ from scipy.stats import binom
 
 from knockoffs.diagnostics.margins import margin_differences
 from knockoffs.diagnostics.sign_tests import Check, sign_sums
-from knockoffs.machine.threads import worthwhile_threads
+from knockoffs.machine.parallel import worthwhile_threads
 from knockoffs.sampling.pair import Pair
 
 N_BLOCKS = 3  # the first only trains, the others are predicted one after the other

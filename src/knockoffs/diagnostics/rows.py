@@ -124,7 +124,8 @@ def _declared(
         if panel or (named and size.max() <= uneven * usual):
             return RowDependence(
                 f"Column {column.name!r} has {len(size)} values, {'' if size.min() == size.max() else 'about '}{usual} "
-                "rows each. If the rows of a value belong together, as the visits of a patient do, use "
+                "rows each.",
+                "If the rows of a value belong together, as the visits of a patient do, use "
                 f"clusters={column.name!r} (--clusters {column.name}).",
                 np.unique(x, return_inverse=True)[1],
             )

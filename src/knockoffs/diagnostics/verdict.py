@@ -1,28 +1,208 @@
-"""verdict: one word about a selection, good, doubtful or broken, with its reasons and what was tried."""
+"""Verdict: one word about a selection, good, doubtful or broken, with its reasons and what was tried.
+
+It rests on a trial: how often features that do not matter were called on the table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.stats import norm
 
-from knockoffs.diagnostics.classifier import check_classifier
-from knockoffs.diagnostics.margins import check_margins
-from knockoffs.diagnostics.moments import check_moments
-from knockoffs.diagnostics.near_duplicates import Twin, find_twins
-from knockoffs.diagnostics.remedies import Remedy, as_table
-from knockoffs.diagnostics.scores import link_scores, pooled_ranks
+from knockoffs.diagnostics.near_duplicates import Twin
 from knockoffs.diagnostics.sign_tests import Check
-from knockoffs.diagnostics.support import check_support, round_alike
-from knockoffs.diagnostics.trial import Trial
-from knockoffs.errors import InputError, name_some
-from knockoffs.sampling.pair import Pair
+from knockoffs.errors import name_some
 from knockoffs.table.types import Json
 
+if TYPE_CHECKING:
+    from knockoffs.trials.remedies import Remedy
+
 WORDS = ("good", "doubtful", "broken")
+
+HARMLESS, HARMFUL = 1.2, 2.0  # rates of false calls in units of the level: the borders of the words
+
+
+@dataclass(frozen=True)
+class Called:
+    """How often a feature, or a group of features, was called in trials in which it does not matter."""
+
+    name: str
+    called: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Share of false calls over many trials with labels for which it is known what does not matter.
+
+    Of tests the rate is the share of tests of null features with p <= level. Of knockoffs it is the level times how
+    often null features beat their knockoffs for each time they are beaten, which bounds the false discovery rate.
+    """
+
+    method: str  # "conditional_test" or "knockoffs"
+    level: float  # share of false calls that is allowed
+    n: int  # trials
+    rate: float
+    low: float  # of the 90 % interval of the rate
+    high: float
+    worst: tuple[Called, ...] = ()  # features called most often, a few, the most often first
+
+    @property
+    def borders(self) -> tuple[float, float]:
+        """Rates from which on it is doubtful and broken: 1.2 times the level, and twice the level."""
+        harmless, harmful = (min(round(times * self.level, 6), (1 + self.level) / 2) for times in (HARMLESS, HARMFUL))
+        return harmless, harmful
+
+    @property
+    def word(self) -> str:
+        """Word by the figures that the sentence shows: good unless the interval lies above the first border.
+
+        >>> [Trial("conditional_test", 0.1, 120, *shown).word for shown in ((0.17, 0.12, 0.24), (0.17, 0.121, 0.24))]
+        ['good', 'doubtful']
+        """
+        harmless, harmful = self.borders
+        return "good" if self.low <= harmless else "doubtful" if self.rate < harmful else "broken"
+
+    @property
+    def sentence(self) -> str:
+        """What was measured, and what the word follows from.
+
+        >>> Trial("conditional_test", 0.1, 120, 0.092, 0.057, 0.145).sentence.partition(" (")[2]
+        '10 % allowed; 5.7 to 14.5 %, not clearly above 12 %).'
+        """
+        rate = percent(self.rate)
+        what = f"columns that do not matter were picked in {rate} of {self.n} trials"
+        if self.method == "knockoffs":
+            what = (
+                f"features that do not matter beat their knockoffs so often that {rate} of discoveries would be false"
+            )
+        harmless, harmful = (percent(border) for border in self.borders)
+        by_word = {
+            "good": f"not clearly above {harmless}",
+            "doubtful": f"clearly above {harmless}, and less than {harmful}",
+            "broken": f"clearly above {harmless}, and {harmful} or more",
+        }
+        compared = f" in {self.n} comparisons" if self.method == "knockoffs" else ""
+        interval = f"{percent(self.level)} allowed; {self.interval}{compared}, {by_word[self.word]}"
+        named = ""
+        if self.word != "good" and self.worst:
+            first = self.worst[0]
+            named = f" Most often {first.name!r}, in {first.called} of {first.n} trials in which it does not matter."
+        return f"On this table, {what} ({interval}).{named}"
+
+    @property
+    def interval(self) -> str:
+        """Interval of the rate, in words."""
+        return f"{100 * self.low:.3g} to {percent(self.high)}"
+
+    @property
+    def brief(self) -> str:
+        """Word, rate and interval.
+
+        >>> Trial("knockoffs", 0.1, 120, 0.09, 0.05, 0.15).brief
+        'good, 9 % (5 to 15 %)'
+        """
+        return f"{self.word}, {percent(self.rate)} ({self.interval})"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Values for json."""
+        return {
+            "method": self.method,
+            "level": self.level,
+            "n": self.n,
+            "rate": self.rate,
+            "interval": [self.low, self.high],
+            "worst": [{"name": one.name, "called": one.called, "n": one.n} for one in self.worst],
+        }
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Share of false calls of each trial so far."""
+
+    values: NDArray  # shape (n,): 1 where a null feature was called by its test, or beat its knockoff; else 0
+    # variance of the sum of the values where the level holds, in units of that of as many independent ones
+    dispersion: float = 1.0
+    m: int = 0  # knockoffs that a feature is compared with; 0 for tests
+
+    def share(self, level: float, times: float) -> float:
+        """Share of ones by which false calls are so many times as frequent as the level allows.
+
+        >>> Outcomes(np.zeros(1)).share(0.1, 2.0), Outcomes(np.zeros(1), m=1).share(0.1, 1.0)
+        (0.2, 0.5)
+        """
+        return times / (times + self.m) if self.m else min(times * level, (1 + level) / 2)
+
+    def rate(self, level: float, share: float) -> float:
+        """Rate of false calls by a share of ones."""
+        return min(level * self.m * share / max(1 - share, 1e-9), 1.0) if self.m else share
+
+    def evidence(self, level: float) -> float:
+        """Log likelihood ratio of a harmful rate of false calls to a harmless one: twice and 1.2 times the level."""
+        p, q = self.share(level, HARMLESS), self.share(level, HARMFUL)
+        calls = self.values.sum() * np.log(q / p) + (1 - self.values).sum() * np.log((1 - q) / (1 - p))
+        return float(calls / self.dispersion)
+
+    def decided(self, level: float, *, false_alarm: float = 0.05, miss: float = 0.1) -> bool:
+        """Whether they decide for or against the level (Wald's sequential test).
+
+        ``false_alarm`` and ``miss`` are the probabilities of a wrong word at a rate of 1.2 and of 2 times the level.
+
+        >>> [Outcomes(np.array(tests)).decided(0.1) for tests in ([0] * 60, [0, 0, 0, 0, 0, 0, 1] * 9, [1, 0] * 10)]
+        [True, False, True]
+        """
+        found = self.evidence(level)
+        return not np.log(miss / (1 - false_alarm)) < found < np.log((1 - miss) / false_alarm)
+
+    def judge(self, level: float, names: Sequence[str]) -> Trial:
+        """Trial with its rate and interval, as they are shown: in tenths of a percent.
+
+        ``names`` has the null feature of each value.
+        """
+        share, n = float(self.values.mean()), len(self.values)
+        ends = wilson(share, n / self.dispersion)
+        rate, low, high = (round(self.rate(level, each), 3) for each in (share, *ends))
+        method = "knockoffs" if self.m else "conditional_test"
+        return Trial(method, level, n, rate, low, high, most_called(list(zip(names, self.values, strict=True))))
+
+
+def percent(share: float) -> str:
+    """Share in words.
+
+    >>> percent(0.145), percent(0.1)
+    ('14.5 %', '10 %')
+    """
+    return f"{100 * share:.3g} %"
+
+
+def most_called(called: Sequence[tuple[str, float]], most: int = 5) -> tuple[Called, ...]:
+    """Features that were called at all, the highest share first; one trial more, not called, weighs down small numbers.
+
+    >>> most_called([("a", 1), ("a", 1), ("b", 1), ("c", 0)])
+    (Called(name='a', called=2, n=2), Called(name='b', called=1, n=1))
+    """
+    counts: dict[str, list[float]] = {}
+    for name, one in called:
+        count = counts.setdefault(name, [0.0, 0.0])
+        count[0] += one
+        count[1] += 1
+    found = sorted(counts.items(), key=lambda item: -item[1][0] / (1 + item[1][1]))
+    return tuple(Called(name, int(k), int(n)) for name, (k, n) in found if k)[:most]
+
+
+def wilson(rate: float, n: float, confidence: float = 0.9) -> tuple[float, float]:
+    """Wilson's interval of a share of n independent trials.
+
+    >>> [round(end, 2) for end in wilson(0.1, 100)]
+    [0.06, 0.16]
+    """
+    z = norm.ppf((1 + confidence) / 2)
+    middle, half = rate + z**2 / (2 * n), z * np.sqrt(rate * (1 - rate) / n + (z / (2 * n)) ** 2)
+    return float((middle - half) / (1 + z**2 / n)), float((middle + half) / (1 + z**2 / n))
 
 
 @dataclass(frozen=True)
@@ -149,112 +329,10 @@ class Verdict:
         }
 
 
-def verdict(
-    pair: Pair,
-    *,
-    names: Sequence[str],
-    kinds: Sequence[str] | None = None,
-    rng: Generator,
-    most_rows: int = 5000,
-    most_columns: int = 300,
-    most_rows_of_trees: int = 3000,
-) -> Verdict:
-    """Check whether X_tilde is exchangeable with X, without the target.
-
-    Parameters
-    ----------
-    pair : Pair
-        X and the knockoffs that the selection uses.
-    names : sequence of str
-        Of the columns, or of the features.
-    kinds : sequence of str, optional
-        "continuous", "count", "ordinal", "binary" or "nominal" for each column; numbers if left out.
-    rng : numpy.random.Generator
-    most_rows : int
-        Rows that are looked at, drawn at random.
-    most_columns : int
-        Columns whose pairs are looked at, drawn at random. Support, margins and twins are of all columns, the trees of
-        the 100 whose margins differ most.
-    most_rows_of_trees : int
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((500, 5))
-    >>> verdict(Pair(X, rng.standard_normal((500, 5)), np.arange(5)), names="abcde", rng=rng).word
-    'good'
-    >>> verdict(Pair(X, X + rng.standard_normal((500, 5)), np.arange(5)), names="abcde", rng=rng).word
-    'broken'
-    """
-    named, sorts = check_columns(pair, names, kinds)
-    row_rng, column_rng, half_rng, tree_rng = rng.spawn(4)
-    some = some_rows(pair, most_rows, row_rng)
-    columns, feature_of = some_columns(pair, most_columns, column_rng)
-    support, twins = check_support(some, named, sorts), find_twins(some, named, sorts)
-    rounded = round_alike(some, sorts)
-    ranked = pooled_ranks(rounded)
-    margins = check_margins(rounded, named, sorts, ranked)
-    few = rounded
-    if len(columns) < pair.n_columns:
-        few = Pair(rounded.X[:, columns], rounded.X_tilde[:, columns], feature_of)
-        ranked = ranked[0][:, columns], ranked[1][:, columns]
-    scores = link_scores(few, tuple(sorts[j] for j in columns), ranked)
-    n_checked = len(some)
-    del some, ranked  # as soon as they are not needed: each is as large as the table
-    pairs = check_moments(few, scores, tuple(named[j] for j in columns), half_rng)
-    for_trees = rounded.rows(row_rng.permutation(n_checked)[:most_rows_of_trees])
-    trees = check_classifier(for_trees, sorts, tree_rng)
-    checks = (support, margins, pairs, trees)
-    word, p, failed = combine(checks)
-    return Verdict(word, n_checked, p_value=p, checks=checks, failed=failed, twins=twins)
-
-
-def combine(
-    checks: Sequence[Check], *, doubtful: float = 0.05, broken: float = 0.01, matters: float = 0.1
-) -> tuple[str, float, tuple[Check, ...]]:
-    """Word, p-value (Bonferroni over the checks) and the checks that failed, the surest first.
-
-    ``doubtful`` and ``broken`` are levels of the p-value, so the rates of false alarms; ``matters`` is the effect from
-    which on a sure difference breaks the guarantee: 55 signs in 100 the same.
-    """
-    n = len(checks)
-    found = sorted((one for one in checks if one.p_value * n < doubtful), key=lambda one: (one.p_value, -one.effect))
-    breaks = any(one.p_value * n < broken and one.effect >= matters for one in found)
-    p = min(1.0, n * min(one.p_value for one in checks))
-    return ("broken" if breaks else "doubtful" if found else "good"), p, tuple(found)
-
-
-def check_columns(
-    pair: Pair, names: Sequence[str], kinds: Sequence[str] | None
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Name and kind of every column."""
-    if pair.X.shape != pair.X_tilde.shape:
-        raise InputError(f"X has shape {pair.X.shape}, its knockoffs {pair.X_tilde.shape}: expected the same.")
-    if len(pair) < 6:
-        raise InputError(f"the pair has {len(pair)} rows: nothing can be checked with fewer than 6.")
-    named = [str(name) for name in names]
-    if len(named) == pair.n_features != pair.n_columns:
-        named = [named[feature] for feature in pair.feature_of]
-    if len(named) != pair.n_columns:
-        raise InputError(f"names has {len(named)} entries: expected {pair.n_columns}, one for each column.")
-    sorts = ["continuous"] * pair.n_columns if kinds is None else [str(kind) for kind in kinds]
-    if len(sorts) != pair.n_columns:
-        raise InputError(f"kinds has {len(sorts)} entries: expected {pair.n_columns}, one for each column.")
-    return tuple(named), tuple(sorts)
-
-
-def some_rows(pair: Pair, most: int, rng: Generator) -> Pair:
-    """Random part of the rows, in random order, as floats: codes and truth values cannot be subtracted."""
-    some = pair.rows(rng.permutation(len(pair))[:most])
-    return Pair(np.asarray(some.X, dtype=float), np.asarray(some.X_tilde, dtype=float), some.feature_of)
-
-
-def some_columns(pair: Pair, most: int, rng: Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Choose features at random, at most ``most`` columns of them (or one feature): their columns, and their owners."""
-    if pair.n_columns <= most:
-        return np.arange(pair.n_columns), pair.feature_of
-    features = rng.permutation(pair.n_features)
-    sizes = np.bincount(pair.feature_of)[features].cumsum()
-    chosen = np.sort(features[: max(int((sizes <= most).sum()), 1)])
-    columns = np.flatnonzero(np.isin(pair.feature_of, chosen))
-    return columns, np.searchsorted(chosen, pair.feature_of[columns])
+def as_table(remedies: Sequence[Remedy], trial: Trial) -> list[str]:
+    """Lines of a table: what was tried, its word, rate and interval, and what to type."""
+    rows = [("as it is", trial.brief, "")]
+    rows += [(one.python, one.trial.brief, f"{one.flags}  {one.why}") for one in remedies]
+    widths = [max(len(row[i]) for row in rows) for i in range(2)]
+    title = f"Tried, with the rate of wrong picks in trials ({percent(trial.level)} allowed):"
+    return [title, *(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)]

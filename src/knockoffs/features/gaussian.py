@@ -11,9 +11,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError
+from knockoffs.features import kept_per_how
 from knockoffs.features.conditionals import Conditionals
 from knockoffs.features.covariance import Estimate, shrink_covariance
-from knockoffs.features.family import kept_per_how
 from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.low_rank import LowRankLaw

@@ -12,13 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
 from knockoffs.features.covariance import Estimate, estimate_covariance
 from knockoffs.features.em import MAX_STEPS, Mixture, collapsed
-from knockoffs.features.gaussian import (
-    MixtureFeatures,
-    check_numbers,
-    free_columns,
-    gaussian_law,
-    in_units,
-)
+from knockoffs.features.gaussian import MixtureFeatures, check_numbers, free_columns, gaussian_law, in_units
 from knockoffs.features.mixture_path import N_STARTS, numbers_to_try, search_mixture
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, check_covariance
 from knockoffs.sampling.pair import check_features

@@ -17,7 +17,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
-from knockoffs.features.family import FeatureModel, Prepared
+from knockoffs.features import FeatureModel, Prepared
 from knockoffs.features.fastphase import GenotypeModel, read_fastphase
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import stage, track
@@ -136,7 +136,6 @@ def fastphase_models(
 
     Parameters
     ----------
-    bed : path
     prefix : path
         What the names of fastPHASE's files begin with. Where it holds {}, there is a set of files for each chromosome
         of the .bim, whose name takes the place of {}. Character 1 of the files is allele 1 of the .bim.

@@ -11,13 +11,14 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError
+from knockoffs.features import FeatureModel
 from knockoffs.features.beside import COVARIATES, by_sites, fit_beside
-from knockoffs.features.family import FeatureModel
 from knockoffs.features.source import FittedSampler, check_takes, check_width, fills_cells, in_order, settled
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.coding import check_knockoffs, code_by
 from knockoffs.table.redundancy import dependent_error, dependent_in_covariance
-from knockoffs.table.table import Kinds, Table, read_table
+from knockoffs.table.table import Table, read_table
+from knockoffs.table.types import Kinds
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.features import kept_per_how
 from knockoffs.features.class_conditional import (
     LAWS,
     CategoricalColumn,
@@ -23,7 +24,6 @@ from knockoffs.features.class_conditional import (
     place_values,
     take_columns,
 )
-from knockoffs.features.family import kept_per_how
 from knockoffs.features.mixture_path import numbers_to_try
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track

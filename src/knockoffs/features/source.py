@@ -32,7 +32,8 @@ from knockoffs.table.redundancy import (
     warn_of_dependent,
     warn_of_functions,
 )
-from knockoffs.table.table import Kinds, Table, read_table
+from knockoffs.table.table import Table, read_table
+from knockoffs.table.types import Kinds
 
 
 @dataclass(frozen=True)

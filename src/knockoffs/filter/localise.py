@@ -68,7 +68,6 @@ def localise(
         Statistics of the groups of each partition; e-values of several draws are averaged.
     partitions : sequence of arrays of int, shape (n_features,)
         Group 0, 1, ... of each feature, the finest partition first. Each group lies in one group of the next.
-    fdr : float
     weights : sequence of float, optional
         Share of the level that a partition gets, fixed without a look at y; equal by default.
     n_knockoffs : sequence of int, optional

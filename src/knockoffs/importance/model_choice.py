@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from knockoffs.importance.losses import predict_for, resolve_loss
 from knockoffs.importance.normal_scores import scores_of_target
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ModelScore, Scored, draw_folds, fit_on, n_scored, weighted_rows
+from knockoffs.importance.statistic import ModelScore, Scored, draw_folds, n_scored, training_rows, weighted_rows
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
-from knockoffs.response.clone import Estimator, FittedModel, check_takes_weights, predicts_classes
+from knockoffs.response import Estimator, FittedModel, check_takes_weights, fitted_copy, predicts_classes
 from knockoffs.response.linear import PenaltyPath, with_penalties
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -339,7 +339,8 @@ def _held_out_losses(
     keep: bool = False,
 ) -> tuple[NDArray, FittedModel | None]:
     """Losses of the held-out rows, infinite where there is none, of a model fitted on the others; and it, to keep."""
-    model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng)
+    XX, y, weights = training_rows(pair, target, np.flatnonzero(~held))
+    model = fitted_copy(estimator, XX, y, rng, **weights)
     measure, rest = resolve_loss(loss, model), target.rows(held)
     prediction = predict_for(measure, model, pair.rows(held).stacked)
     losses = measure(rest.values, prediction, getattr(model, "classes_", None))

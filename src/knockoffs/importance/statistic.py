@@ -16,7 +16,7 @@ from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_opt
 from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
-from knockoffs.response.clone import Estimator, FittedModel, check_takes_weights, fitted_copy, fresh, predicts_classes
+from knockoffs.response import Estimator, FittedModel, check_takes_weights, fitted_copy, fresh, predicts_classes
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
@@ -30,14 +30,6 @@ class Scored:
     scores: Scores
     notes: Mapping[str, str] = field(default_factory=dict)
     used: ModelScore | None = None
-
-    def put_back(self, place: NDArray[np.intp]) -> Scored:
-        """Scores of a pair, given those of ``pair.permute(place)``."""
-        return replace(self, scores=self.scores.put_back(place))
-
-    def tie(self, copied: NDArray[np.bool_]) -> Scored:
-        """Equal scores for features that are their own knockoffs."""
-        return replace(self, scores=self.scores.tie(copied))
 
 
 class Statistic(Protocol):
@@ -144,7 +136,8 @@ class ModelScore:
     def once(self, pair: Pair, target: Target, job: Job, model: FittedModel | None = None) -> Scores:
         """Scores of one fit, which may be there already."""
         if model is None:
-            model = fit_on(self.estimator, pair, target, job.fit_rows, job.rng)
+            XX, y, weights = training_rows(pair, target, job.fit_rows)
+            model = fitted_copy(self.estimator, XX, y, job.rng, **weights)
         else:
             fresh(self.estimator, job.rng)  # the score finds its stream as the fit would have left it
         seen, scored = (pair, target) if job.everything else (pair.rows(job.score_rows), target.rows(job.score_rows))
@@ -239,17 +232,13 @@ def weighted_rows(pair: Pair, target: Target) -> tuple[Pair, Target]:
     return pair.rows(kept), target.rows(kept)
 
 
-def fit_on(
-    estimator: Estimator,
-    pair: Pair,
-    target: Target,
-    rows: NDArray,
-    rng: Generator,
-) -> FittedModel:
-    """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
-    part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
-    weights = {} if y.weights is None else {"sample_weight": y.weights}
-    return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
+def training_rows(
+    pair: Pair, target: Target, rows: NDArray[np.intp] | slice = slice(None)
+) -> tuple[NDArray, NDArray, dict[str, NDArray]]:
+    """Rows of [X, X_tilde], y, and sample weights if there are any: what a model is fitted on."""
+    if not isinstance(rows, slice) and len(rows) < len(pair):
+        pair, target = pair.rows(rows), target.rows(rows)
+    return pair.stacked, target.values, {} if target.weights is None else {"sample_weight": target.weights}
 
 
 def is_linear(statistic: ModelScore) -> bool:

@@ -1,25 +1,124 @@
-"""Parallel work on the backend of joblib that the user chose: processes, threads, a cluster.
+"""Threads and parallel work: as many threads as the work is worth, and the backend of joblib that the user chose.
 
-``with joblib.parallel_config("dask"):`` and the like decide where the work is done.
+``with joblib.parallel_config("dask"):`` and the like decide where parallel work is done. On busy cores threads wait for
+one another, spinning. The answer does not depend on their number: boosting is the same to the last bit with any number
+of threads. Linear algebra is not, so it always has one thread, here and in workers: else the answer would depend on
+cores, load and ``n_jobs``.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from multiprocessing import current_process
-from threading import Thread
+from pathlib import Path
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed
+from joblib import Parallel, cpu_count, delayed
 from joblib.parallel import get_active_backend
-
-from knockoffs.machine.threads import one_blas_thread
 
 Result = TypeVar("Result")
 Task = tuple[Callable[..., Result], tuple[object, ...], dict[str, object]]  # as ``joblib.delayed`` makes them
+SMALL = 2_000_000  # cells, below which one thread is as fast as several on quiet cores, and far cheaper on busy ones
+LOOKS = 3  # at the load, of which the smallest counts: what runs for a moment is no load
+BETWEEN = 0.002  # seconds between them
+PROC = Path("/proc")
+_LOCK = Lock()
+_USERS: list[object] = []  # one for each `one_blas_thread` that is open in any thread
+_LIMITS: list[Any] = []  # theirs, to be restored last first
+
+
+@contextmanager
+def worthwhile_threads(n_cells: int) -> Iterator[int]:
+    """Limit threads to one for a table of few cells, to what the machine gives for others; never more than there were.
+
+    So inside parallel work, and where a user has set a limit, theirs stays. The number is that of OpenMP (boosting);
+    linear algebra gets one.
+
+    >>> with worthwhile_threads(1000) as n_threads:
+    ...     n_threads
+    1
+    """
+    from threadpoolctl import ThreadpoolController
+
+    openmp = ThreadpoolController().select(user_api="openmp")
+    allowed = [library["num_threads"] for library in openmp.info()]
+    wanted = min([1 if n_cells < SMALL else free_cores(), *allowed])
+    with one_blas_thread(), openmp.limit(limits=wanted):  # OpenMP keeps a limit for each thread
+        yield wanted
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit linear algebra to one thread, and restore the limit afterwards.
+
+    The limit belongs to the process. So of fits that overlap in several threads, the last to end restores it.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with _LOCK:
+        _LIMITS.append(threadpool_limits(limits=1, user_api="blas"))  # again, for libraries that were loaded meanwhile
+        _USERS.append(object())
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _USERS.pop()
+            while _LIMITS and not _USERS:
+                _LIMITS.pop().restore_original_limits()
+
+
+def free_cores() -> int:
+    """Cores that this process may use and nobody else uses just now, at least one; all of them if that is not known.
+
+    The system counts what runs on all its cores; if only some may be used, that share of it is taken to be there.
+    """
+    cores = cpu_count()  # by affinity, and by the quota of a container
+    others = cores * _running_elsewhere() / (os.cpu_count() or cores)
+    return max(1, cores - round(others))
+
+
+def _running_elsewhere() -> int:
+    """Threads that run or want to run, without our own; none where the system does not tell."""
+    looks = []
+    with suppress(OSError, ValueError, IndexError):
+        for look in range(LOOKS):
+            time.sleep(BETWEEN if look else 0)
+            running = int((PROC / "loadavg").read_text().split()[3].partition("/")[0])
+            looks.append(running - _own_running())
+    return max(0, min(looks, default=0))
+
+
+def _own_running() -> int:
+    count = 0
+    for task in (PROC / "self" / "task").iterdir():
+        with suppress(OSError):  # a thread that has ended meanwhile
+            count += (task / "stat").read_text().rpartition(")")[2].split()[0] == "R"
+    return count
+
+
+def trim_memory() -> None:
+    """Give freed memory back, where the C library knows how (glibc); elsewhere nothing is done.
+
+    The C library keeps arrays of up to 32 MB that were freed for later ones, in pieces that rarely fit: at 20,000 x 60
+    that was as much as the table itself at the peak.
+    """
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    with suppress(OSError, AttributeError, TypeError):  # no such function, or no such library
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+        return trim
+    return None
 
 
 def parallel_map(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.machine.threads import worthwhile_threads
+from knockoffs.machine.parallel import worthwhile_threads
 from knockoffs.plots.knockoffs import value_label
 from knockoffs.plots.style import LINES, QUIET, finish, name_places, new_axes, plain, short
 from knockoffs.response.cox_boosting import events_as_counts

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from knockoffs.conditional_tests.column_tree import column_tree
-from knockoffs.conditional_tests.tree import TreeNode
+from knockoffs.conditional_tests.tree import TreeNode, column_tree
 from knockoffs.errors import InputError, count
 from knockoffs.plots.style import QUIET, SELECTED, finish, legend_below, name_rows, new_axes
 from knockoffs.selection import Selection

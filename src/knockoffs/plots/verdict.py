@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from knockoffs.diagnostics.trial import wilson
+from knockoffs.diagnostics.verdict import wilson
 from knockoffs.errors import InputError
 from knockoffs.plots.style import KNOCKOFF, QUIET, SELECTED, finish, legend_below, name_rows, new_axes
 from knockoffs.selection import Selection

@@ -36,8 +36,7 @@ def _answer_differs(old: SelectionRecord, new: SelectionRecord) -> list[str]:
         found.append(f"the threshold: {old.threshold!r} then, {new.threshold!r} now")
     gone, come = sorted(set(old.selected) - set(new.selected)), sorted(set(new.selected) - set(old.selected))
     if old.discoveries != new.discoveries:
-        then_found, found_now = (discovery_names(record) for record in (old, new))
-        found.append(f"the discoveries: {then_found} then, {found_now} now")
+        found.append(f"the discoveries: {discovery_names(old)} then, {discovery_names(new)} now")
     if gone:
         found.append(f"no longer selected: {', '.join(map(repr, gone))}")
     if come:

@@ -152,7 +152,6 @@ class Shown:
             Ends in .html. An earlier report is replaced; another file only with ``force``.
         paths : bool
             Whether lambda paths are followed for it, which fits the model of y again.
-        force : bool
         """
         from knockoffs.report.provenance import python_of
         from knockoffs.report.write import check_report_place, facts_of, write_report

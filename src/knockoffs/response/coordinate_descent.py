@@ -14,7 +14,7 @@ DEPTH = 5  # sweeps between two extrapolations
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "reassoc"})
-def _sweep(G: NDArray, penalty: NDArray, beta: NDArray, q: NDArray, m: int) -> float:
+def _sweep(G: NDArray, penalty: NDArray, beta: NDArray, q: NDArray, m: int | np.int64) -> float:
     """Update each of m coordinates once; return the largest gain h step^2 of one of them."""
     largest = 0.0
     for j in range(m):
@@ -185,7 +185,7 @@ def minimise_quadratic(
 
 
 @njit(cache=True, nogil=True)
-def lasso_gap(c: NDArray, alpha: float, beta: NDArray, q: NDArray, m: int, y2: float) -> float:
+def lasso_gap(c: NDArray, alpha: float, beta: NDArray, q: NDArray, m: int | np.int64, y2: float) -> float:
     """Duality gap of the lasso at beta, from inner products alone.
 
     With r = y - X beta: y'r = y2 - c'beta and r'r = y'r - q'beta. The dual point is r shrunk until it is feasible.

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
-from knockoffs.response.clone import kind_of
+from knockoffs.response import kind_of
 from knockoffs.response.gram import FoldGrams, Gram
 from knockoffs.response.gram_lasso import aic_penalty, fit_lasso
 from knockoffs.response.l1_path import (
@@ -32,14 +32,7 @@ from knockoffs.response.l1_path import (
     solve_at,
     train_weights,
 )
-from knockoffs.response.likelihood import (
-    Likelihood,
-    LikelihoodSet,
-    LogLoss,
-    PoissonLoss,
-    indicator,
-    polish_likelihood,
-)
+from knockoffs.response.likelihood import Likelihood, LikelihoodSet, LogLoss, PoissonLoss, indicator, polish_likelihood
 from knockoffs.response.squared_error import ErrorsOfRows, SquaredErrorSet
 
 MANY_CELLS, ROWS_FOR_GRAMS = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.errors import InputError
 from knockoffs.progress import track
-from knockoffs.response.clone import kind_of
+from knockoffs.response import kind_of
 from knockoffs.response.torch_model import (  # says what installs PyTorch, before it is imported
     Split,
     Tensor,

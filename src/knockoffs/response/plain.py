@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from knockoffs.errors import InputError
-from knockoffs.response.clone import kind_of
+from knockoffs.response import kind_of
 from knockoffs.response.l1_path import make_design
 from knockoffs.response.linear import LinearClassifier, LinearRegressor, read_rows, standardise
 
@@ -83,10 +83,6 @@ class PlainLogistic(LinearClassifier):
     Minimises mean log-loss + ridge |b|^2 / 2 over the coefficients of standardised columns. Without the ridge the
     coefficients of classes that a plane separates would be infinite; with it they stay of the order
     log(1 / ridge), and all others move by about ridge relative.
-
-    Parameters
-    ----------
-    ridge : float
     """
 
     def __init__(self, *, ridge: float = 1e-4) -> None:

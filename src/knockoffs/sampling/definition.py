@@ -74,7 +74,14 @@ def check_definition(
         left, right = a, np.asarray(u_tilde)
         if left.shape != right.shape:
             raise InputError(f"u has shape {left.shape} and u_tilde {right.shape}: they must agree.")
-    given = {name: _for_every(np.asarray(value), len(left), name) for name, value in (blanket or {}).items()}
+    given = {}
+    for name, value in (blanket or {}).items():
+        rows = np.asarray(value)
+        if len(rows) not in (1, len(left)):
+            raise InputError(
+                f"blanket[{name!r}] has {len(rows)} rows: expected one, or one for each of {len(left)} pairs."
+            )
+        given[name] = np.broadcast_to(rows, (len(left), *rows.shape[1:]))
 
     def phi(u: NDArray, u_tilde: NDArray) -> NDArray:
         law = np.asarray(conjugate.log_conditional(u, given))
@@ -118,12 +125,6 @@ def _swaps(u: NDArray, observed: bool, feature_of: ArrayLike | None) -> list[NDA
     else:
         chosen = np.eye(n_features, dtype=bool)
     return list(chosen[:, features])
-
-
-def _for_every(value: NDArray, n: int, name: str) -> NDArray:
-    if len(value) not in (1, n):
-        raise InputError(f"blanket[{name!r}] has {len(value)} rows: expected one, or one for each of {n} pairs.")
-    return np.broadcast_to(value, (n, *value.shape[1:]))
 
 
 def _check_sums(

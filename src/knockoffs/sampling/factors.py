@@ -43,6 +43,9 @@ def restrict(scope: Sequence[int], table: NDArray, values: Mapping[int, NDArray]
     return Factor(rest, stacked[seen], group)
 
 
+LOG_SMALLEST = -600.0  # exp(-745) is the smallest float
+
+
 def multiply(factors: Sequence[Factor], last: int) -> tuple[Factor, NDArray]:
     """Product of factors, with the variable ``last`` on the last axis, and the log of what each of its tables lacks.
 
@@ -52,7 +55,8 @@ def multiply(factors: Sequence[Factor], last: int) -> tuple[Factor, NDArray]:
     names = {variable for factor in factors for variable in factor.scope}
     scope = (*sorted(names - {last}), last)
     size = {v: m for f in factors for v, m in zip(f.scope, f.table.shape[1:], strict=True)}
-    in_logs = sum(_log_smallest(factor.table) for factor in factors) < LOG_SMALLEST
+    smallest = (np.log(factor.table.min(where=factor.table > 0, initial=1.0)) for factor in factors)
+    in_logs = sum(smallest) < LOG_SMALLEST
     group = np.zeros(len(factors[0].group), dtype=np.intp)
     table = np.full((1, *(size[variable] for variable in scope)), 0.0 if in_logs else 1.0)
     for factor in factors:  # one table for each combination of groups that occurs
@@ -67,13 +71,6 @@ def multiply(factors: Sequence[Factor], last: int) -> tuple[Factor, NDArray]:
     top = table.reshape(len(table), -1).max(axis=1)
     level = np.where(top > -np.inf, top, 0.0).reshape(-1, *[1] * len(scope))
     return Factor(scope, np.exp(table - level), group), level.ravel()
-
-
-LOG_SMALLEST = -600.0  # exp(-745) is the smallest float
-
-
-def _log_smallest(table: NDArray) -> float:
-    return float(np.log(table.min(where=table > 0, initial=1.0)))
 
 
 def log(table: NDArray) -> NDArray:

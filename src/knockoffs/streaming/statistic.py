@@ -20,9 +20,9 @@ from knockoffs.importance.coefficients import coefficient_magnitude, scores_of_s
 from knockoffs.importance.model_choice import BestOf, choose_best
 from knockoffs.importance.normal_scores import ScoreMap, learn_scores, normal_scores
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ModelScore, Scored, Statistic, fit_on, weighted_rows
+from knockoffs.importance.statistic import ModelScore, Scored, Statistic, training_rows, weighted_rows
 from knockoffs.registry import imported
-from knockoffs.response.clone import FittedModel
+from knockoffs.response import FittedModel, fitted_copy
 from knockoffs.response.gram import FoldGrams, Pilot, fold_grams
 from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
@@ -136,7 +136,8 @@ def settle_statistic(
         scored = chosen.scored(pair, target, rng=stream, n_jobs=n_jobs)
         notes["statistic"] = "the model of the target is fitted and scored on the sample alone"
         return Scored(scored.scores, notes)
-    return ModelSum(chosen, fit_on(chosen.estimator, pair, target, np.arange(len(pair)), stream), notes)
+    XX, y, weights = training_rows(pair, target)
+    return ModelSum(chosen, fitted_copy(chosen.estimator, XX, y, stream, **weights), notes)
 
 
 def _lasso_sum(chosen: ModelScore, pair: Pair, target: Target, notes: Mapping[str, str], stream: Generator) -> LassoSum:
@@ -156,7 +157,8 @@ def _lasso_sum(chosen: ModelScore, pair: Pair, target: Target, notes: Mapping[st
         pilot = Pilot(np.zeros((1, n_columns)), np.zeros(1))
         said = "the lasso is fitted to the sums of products of all rows"
     else:
-        fitted = fit_on(chosen.estimator, transform(pair), target, np.arange(len(pair)), stream)
+        XX, y, weights = training_rows(transform(pair), target)
+        fitted = fitted_copy(chosen.estimator, XX, y, stream, **weights)
         assert isinstance(fitted, PATHS)
         pilot = Pilot.of(fitted)
         said = "the lasso takes one Newton step over all rows from its fit to the sample"

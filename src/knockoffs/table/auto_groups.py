@@ -14,7 +14,6 @@ from knockoffs.table.groups import Groups, name_group, number_groups
 # AR(1) 0.9, 200 columns, ten signals, 12 draws: 0.3, 0.5, 0.7 have power .81, .95, .97 at level 0.2, 86, 38, 11 groups
 ROOM = 0.5  # share of its variance that an automatic group keeps given all other columns
 FLOOR = 0.3  # average |correlation| under which branches are never joined
-SHRUNK = 0.01  # of the correlations that "auto" looks at
 
 
 def auto_groups(
@@ -39,7 +38,6 @@ def auto_groups(
     ----------
     correlation : array-like, shape (d, d)
         Of the columns, or of their latent scores; positive definite.
-    names : sequence of str, optional
     room : float
         Between 0 (every column alone) and 1.
     cut : float, optional
@@ -93,26 +91,6 @@ def auto_groups(
     found = number_groups(labels.tolist(), called)
     members = [name_group([called[j] for j in found.columns(g)]) for g in range(len(found))]
     return Groups(found.feature_of, tuple(members), note)
-
-
-def score_correlation(X: NDArray) -> NDArray:
-    """Correlations of the normal scores of the columns, missing cells at their mean; identity for constant ones.
-
-    Shrunk a little towards none, so that columns that determine one another have an inverse.
-    """
-    from scipy.stats import norm, rankdata
-
-    scores = np.zeros(X.shape)
-    for j, x in enumerate(X.T):
-        seen = ~np.isnan(x)
-        if seen.any():
-            scores[seen, j] = norm.ppf((rankdata(x[seen]) - 0.5) / seen.sum())
-    scores -= scores.mean(axis=0)
-    sd = scores.std(axis=0)
-    scores /= np.where(sd > 0, sd, 1.0)
-    R = (1 - SHRUNK) * scores.T @ scores / len(scores)
-    np.fill_diagonal(R, 1.0)
-    return R
 
 
 def room_of(R: NDArray, precision: NDArray, columns: NDArray[np.intp]) -> float:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, count, unknown_option
-from knockoffs.table.auto_groups import auto_groups, score_correlation
-from knockoffs.table.cells import Problem, is_missing
+from knockoffs.table.auto_groups import auto_groups
+from knockoffs.table.cells import Problem
 from knockoffs.table.column_checks import (
     suspicious_columns,
     warn_of_indexes,
@@ -27,33 +27,12 @@ from knockoffs.table.column_checks import (
     warn_of_words,
     without_index,
 )
-from knockoffs.table.columns import Column, Design, design, overrule, recognise_kinds
+from knockoffs.table.columns import Column, design, overrule, recognise_kinds
 from knockoffs.table.decoding import decimals_of, decode_array, decode_frame
-from knockoffs.table.frames import (
-    SomeColumns,
-    is_frame,
-    is_pandas,
-    is_sparse,
-    keep_columns,
-    open_frame,
-    read_columns,
-    table_array,
-)
+from knockoffs.table.frames import SomeColumns, is_frame, keep_columns, open_frame, read_columns, table_array
 from knockoffs.table.groups import Groups, as_groups, cuts, number_groups, prune
 from knockoffs.table.moments import MOMENTS, to_units, unit_of
 from knockoffs.table.types import Kinds
-
-__all__ = [
-    "MIN_ROWS",
-    "Column",
-    "InputTypeError",
-    "Table",
-    "is_frame",
-    "is_missing",
-    "is_pandas",
-    "is_sparse",
-    "read_table",
-]
 
 MIN_ROWS = 5  # one row for each fold of the cross-validated models
 
@@ -182,9 +161,23 @@ class Table:
             found = replace(found, tree=prune(found.tree, set(self.names) - set(self.covariates)))
         return replace(self, groups=found)
 
-    def correlation(self) -> NDArray[np.float64]:
-        """Correlations of the normal scores of the columns; covariates have none."""
-        found, alone = score_correlation(self.X), self.covariate_columns
+    def correlation(self, *, shrunk: float = 0.01) -> NDArray[np.float64]:
+        """Correlations of the normal scores of the columns, missing cells at their mean; covariates have none.
+
+        They are ``shrunk`` a little towards none, so that columns that determine one another have an inverse.
+        """
+        from scipy.stats import norm, rankdata
+
+        scores, alone = np.zeros(self.X.shape), self.covariate_columns
+        for j, x in enumerate(self.X.T):
+            seen = ~np.isnan(x)
+            if seen.any():
+                scores[seen, j] = norm.ppf((rankdata(x[seen]) - 0.5) / seen.sum())
+        scores -= scores.mean(axis=0)
+        sd = scores.std(axis=0)
+        scores /= np.where(sd > 0, sd, 1.0)
+        found: NDArray[np.float64] = (1 - shrunk) * scores.T @ scores / len(scores)
+        np.fill_diagonal(found, 1.0)
         found[alone], found[:, alone] = 0.0, 0.0
         found[alone, alone] = 1.0
         return found
@@ -288,10 +281,6 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
-
-    def design(self, feature_of: NDArray[np.intp] | None = None) -> Design:
-        """How the columns become numbers for a model of y: nominal ones blocks of indicators, the others themselves."""
-        return design(self.columns, feature_of)
 
     def decode(self, X: NDArray) -> Any:
         """X, shape (n, n_columns), in the format that came in: an array, or a frame with its names, dtypes and index.

@@ -19,13 +19,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.distil import choose_response
-from knockoffs.diagnostics.trial import Outcomes, Trial
+from knockoffs.diagnostics.verdict import Outcomes, Trial
 from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import Statistic
-from knockoffs.response.clone import Estimator
-from knockoffs.response.trees import make_boosting
+from knockoffs.response import Estimator, make_boosting, task_of
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, draw_pair
 from knockoffs.table.columns import design
@@ -76,14 +75,12 @@ def trial_of_knockoffs(
         P^X of the selection; None for given knockoffs.
     pair : Pair
         Knockoffs of the selection, used where they were given.
-    table, target : Table, Target
     statistic : Statistic
         The one that the selection used.
     statistics : callable
         Scores -> W, shape (n_features,).
     level : float
         False discovery rate that is allowed.
-    n_jobs : int, optional
     m : int
         Knockoffs of each feature.
     shuffle : callable, optional
@@ -92,7 +89,6 @@ def trial_of_knockoffs(
         Labels of a round, which share their knockoffs, and most rounds.
     largest : float
         Share of the features that are compared, those of the largest |W|; the size of W says nothing of its sign.
-    seed : int
     """
     found: list[tuple[int, float]] = []
     pair_stream, label_stream, score_stream = np.random.default_rng(seed).spawn(3)
@@ -156,8 +152,6 @@ def null_labels(
     ----------
     X : array, shape (n_observed, n_columns)
         Complete rows in which the target is known.
-    table, target : Table, Target
-    shuffle : callable, optional
     n_trees : int
         Of boosting.
     few_rows : int
@@ -169,10 +163,9 @@ def null_labels(
     y = np.asarray(target.values)
     if labelled:
         classes, y = np.unique(y, return_inverse=True)
-    task = "survival" if kind == "survival" else "classification" if labelled else "regression"
     models: list[Estimator] = [choose_response(seen, y, kind, "lasso").estimator]
     if len(y) >= max(few_rows, seen.shape[1]):
-        models.append(make_boosting(task, random_state=0, max_iter=n_trees, learning_rate=4 / n_trees))
+        models.append(make_boosting(task_of(kind), random_state=0, max_iter=n_trees, learning_rate=4 / n_trees))
 
     def draw(i: int, rng: Generator) -> tuple[NDArray[np.bool_], NDArray]:
         null = np.zeros(d, dtype=bool)

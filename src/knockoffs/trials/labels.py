@@ -9,7 +9,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.distil import cross_fit, responses, standardised
-from knockoffs.response.clone import Estimator
+from knockoffs.response import Estimator
 from knockoffs.response.linear import PenaltyPath
 from knockoffs.table.target_kind import split_times
 
@@ -49,7 +49,6 @@ def label_sampler(
     shuffle : callable, optional
         Row whose residual each row gets, if not any row: it may keep together what depends on each other. The residual
         of a class is where it lies in the distribution function of its row, at random within its step.
-    n_folds : int
     """
     Y, n = responses(y, kind), len(y)
     if isinstance(estimator, PenaltyPath):

@@ -18,15 +18,14 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from knockoffs.conditional_tests.column_tree import column_tree
 from knockoffs.conditional_tests.distil import Response
 from knockoffs.conditional_tests.resolution import discovery_name
 from knockoffs.conditional_tests.tests import Columns, Conditional, GroupTests, sampling_given_others
-from knockoffs.diagnostics.trial import Outcomes, Trial
+from knockoffs.conditional_tests.tree import column_tree
+from knockoffs.diagnostics.verdict import Outcomes, Trial
 from knockoffs.features.latent.model import LatentFeatures
 from knockoffs.machine.parallel import parallel_map
-from knockoffs.response.clone import Estimator
-from knockoffs.response.trees import make_boosting
+from knockoffs.response import Estimator, make_boosting, task_of
 from knockoffs.seeds import seeds_of
 from knockoffs.table.target import Target
 from knockoffs.trials.labels import Shuffle, label_sampler
@@ -53,7 +52,6 @@ def trial_of_tests(
         Of the table, with the model of y that the selection chose. Its seed is that of the trial.
     groups : sequence of (str, array of int)
         Names and columns of what may be called.
-    level : float
     n_jobs : int, optional
         Groups at a time; the answer does not depend on it.
     shuffle : callable, optional
@@ -93,7 +91,6 @@ class NullTests:
 
     Parameters
     ----------
-    name : str
     p_values : array, shape (n_labels,)
     called : array, shape (n_labels,)
         1 where the p-value is at most the level, else 0.
@@ -133,8 +130,6 @@ def null_tests(
 
     Parameters
     ----------
-    tests : GroupTests
-    name : str
     columns : array of int
         The group.
     response : Response
@@ -143,9 +138,6 @@ def null_tests(
         Models that labels are drawn from; rounds and groups take turns.
     number : int
         Of the round: each has its own random numbers.
-    n_labels : int
-    level : float
-    shuffle : callable, optional
     n_draws : int
         Draws of the group given the others, which all labels share.
     """
@@ -189,10 +181,7 @@ def trial_models(
     Labels come from a lasso (or a user's model) and from boosting in turn. Boosting has fewer trees and folds than in
     the selection, which make up most of its cost, and learns faster.
     """
-    task = {"binary": "classification", "classes": "classification", "survival": "survival"}.get(
-        response.kind, "regression"
-    )
-    boosting = make_boosting(task, random_state=0, max_iter=n_trees, learning_rate=4 / n_trees)
+    boosting = make_boosting(task_of(response.kind), random_state=0, max_iter=n_trees, learning_rate=4 / n_trees)
     if response.name == "boosting":
         return replace(response, estimator=boosting, n_folds=2), [
             lasso.response_without(columns[:1]).estimator,
@@ -214,10 +203,8 @@ def trial_tests(
         P^X.
     X : array, shape (n, n_columns)
         Complete rows of the table.
-    target : Target
     most_rows : int
         Of more rows so many are drawn.
-    seed : int
     """
     stream = np.random.default_rng(seed)
     rows = np.arange(len(X)) if target.observed is None else np.flatnonzero(target.observed)
@@ -242,7 +229,6 @@ def trial_groups(
 
     Parameters
     ----------
-    tests : GroupTests
     names : sequence of str
         Of the features; covariates are numbered after them.
     feature_of : array of int, shape (n_columns,)

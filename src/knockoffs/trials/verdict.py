@@ -14,17 +14,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests import MOST_TESTED
+from knockoffs.diagnostics.comparison import verdict as compare
 from knockoffs.diagnostics.rows import find_dependence
-from knockoffs.diagnostics.trial import Trial
-from knockoffs.diagnostics.verdict import WORDS, Verdict
-from knockoffs.diagnostics.verdict import verdict as compare
+from knockoffs.diagnostics.verdict import WORDS, Trial, Verdict
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.source import FittedSampler
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, Statistic, is_linear
-from knockoffs.machine.threads import trim_memory
+from knockoffs.machine.parallel import trim_memory
 from knockoffs.progress import quietly, stage
+from knockoffs.response import task_of
 from knockoffs.response.linear import make_lasso
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import Table
@@ -59,15 +59,12 @@ def verdict_of_tests(
         Those of the selection.
     fitted : FittedSampler
         P^X.
-    table, target : Table, Target
     pair : Pair
         X, complete, beside knockoffs, which are compared with it where the trial is not good.
-    level : float
     grouped : bool
         Whether groups of features are tested.
     rng : numpy.random.Generator
         Of that comparison; the trial is the same for every seed.
-    n_jobs : int, optional
     full : bool
         Whether a trial may take four times the usual number of tests.
     """
@@ -83,7 +80,7 @@ def verdict_of_tests(
         groups = trial_groups(own, table.feature_names, table.feature_of, grouped=grouped)
         attempt = partial(trial_of_tests, own, groups, level, n_jobs)
         attempt = partial(attempt, budget=480, visits=12) if full else attempt
-        found = judge_rows(attempt, table.rows(rows), replace(target.at(rows), observed=None))
+        found = judge_rows(attempt(), attempt, table.rows(rows), replace(target.at(rows), observed=None))
     return verdict_by(found, pair, table, rng)
 
 
@@ -109,25 +106,18 @@ def verdict_of_knockoffs(
     tried, n_rounds = affordable_statistic(statistic, target.kind)
     with silently():
         own = some_rows(pair, table, target)
-        attempt = partial(trial_of_knockoffs, sampler, *own, tried, statistics, level, n_jobs, m=m)
-        found = judge_rows(partial(attempt, n_rounds=4 * n_rounds if full else n_rounds), *own[1:])
+        n_rounds = 4 * n_rounds if full else n_rounds
+        attempt = partial(trial_of_knockoffs, sampler, *own, tried, statistics, level, n_jobs, m=m, n_rounds=n_rounds)
+        found = judge_rows(attempt(), attempt, *own[1:])
     return verdict_by(found, pair, table, rng)
 
 
-def judge_rows(attempt: Callable[..., Trial], table: Table, target: Target) -> Verdict:
-    """Verdict by a trial, and by a second one that keeps a dependence between rows in its labels, where one is seen.
-
-    Parameters
-    ----------
-    attempt : callable
-        ``attempt(shuffle=...)`` is a trial.
-    table, target : Table, Target
-        The rows of the trial.
-    """
-    trial, seen = attempt(), find_dependence(table, target)
+def judge_rows(trial: Trial, again: Callable[..., Trial], table: Table, target: Target) -> Verdict:
+    """Verdict by a trial, and where rows depend on each other by ``again(shuffle=...)``, whose labels keep that."""
+    seen = find_dependence(table, target)
     if seen is None or target.kind == "survival":  # whose labels are drawn in one way only
         return Verdict(trial.word, len(table), trial)
-    kept = attempt(shuffle=shifted(len(target.values)) if seen.set_of is None else by_sets(seen.set_of))
+    kept = again(shuffle=shifted(len(target.values)) if seen.set_of is None else by_sets(seen.set_of))
     found = Verdict(trial.word, len(table), trial, (seen.seen, seen.advice), kept)
     return replace(found, word=max(trial.word, kept.word, key=WORDS.index)) if found.rows_cost else found
 
@@ -143,8 +133,7 @@ def affordable_statistic(statistic: Statistic, kind: str) -> tuple[Statistic, in
     boosting = ("HistGradientBoosting", "CoxBoosting")
     if isinstance(statistic, ModelScore) and type(statistic.estimator).__name__.startswith(boosting):
         return statistic, 1
-    task = {"binary": "classification", "classes": "classification", "survival": "survival"}.get(kind, "regression")
-    return ModelScore(make_lasso(task, random_state=0), coefficient_magnitude), 6
+    return ModelScore(make_lasso(task_of(kind), random_state=0), coefficient_magnitude), 6
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.features.family import kept_per_how
+from knockoffs.features import kept_per_how
 from knockoffs.features.hmm.emissions import (
     BLOCK_BYTES,
     DiscreteEmissions,

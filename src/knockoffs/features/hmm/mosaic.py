@@ -19,7 +19,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.features.family import kept_per_how
+from knockoffs.features import kept_per_how
 from knockoffs.features.hmm.emissions import DiscreteEmissions, EmissionConjugate, GenotypeEmissions, fill_missing
 from knockoffs.features.hmm.model import check_sites, move_chain, refuse_impossible, with_states
 from knockoffs.sampling.categorical import sample_weights

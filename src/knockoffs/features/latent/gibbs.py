@@ -61,7 +61,7 @@ def _move(P: NDArray, j: int, step: float, q: NDArray) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=reals)
-def _factor(P: NDArray, free: NDArray, m: int, C: NDArray) -> float:
+def _factor(P: NDArray, free: NDArray, m: int | np.int64, C: NDArray) -> float:
     """Cholesky factor of P over the free coordinates into C, lower; returns half its log determinant."""
     half = 0.0
     for a in range(m):
@@ -78,7 +78,7 @@ def _factor(P: NDArray, free: NDArray, m: int, C: NDArray) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=reals)
-def _solve_lower(C: NDArray, q: NDArray, free: NDArray, m: int, w: NDArray) -> float:
+def _solve_lower(C: NDArray, q: NDArray, free: NDArray, m: int | np.int64, w: NDArray) -> float:
     """Set w to C^-1 q over the free coordinates; return its squared length."""
     total = 0.0
     for a in range(m):
@@ -95,7 +95,7 @@ def _draw_free(
     P: NDArray,
     C: NDArray,
     free: NDArray,
-    m: int,
+    m: int | np.int64,
     l: NDArray,  # noqa: E741
     q: NDArray,
     w: NDArray,
@@ -139,10 +139,10 @@ def sweep_rows(
     n_classes = len(log_weights)
     most = 0
     for i in range(n):
-        m = 0
+        n_free = 0
         for j in range(D):
-            m += 1 if status[i, j] == FREE else 0
-        most = max(most, m)
+            n_free += 1 if status[i, j] == FREE else 0
+        most = max(most, n_free)
     C = np.empty((n_classes, most, most))
     q, centred, w = np.empty(D), np.empty(D), np.empty(D)
     free, open_cells = np.empty(D, np.int64), np.empty(D, np.int64)

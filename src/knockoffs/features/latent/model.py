@@ -17,13 +17,7 @@ from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features.covariance import Estimate
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures, gaussian_mixture_features
-from knockoffs.features.latent.chain import (
-    Classes,
-    classes,
-    draw_latent,
-    log_density_of,
-    run_chain,
-)
+from knockoffs.features.latent.chain import Classes, classes, draw_latent, log_density_of, run_chain
 from knockoffs.features.latent.margins import (
     FREE,
     POINT,

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import gammaln
 
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features.family import kept_per_how
+from knockoffs.features import kept_per_how
 from knockoffs.sampling.categorical import check_probabilities
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Identity, Node

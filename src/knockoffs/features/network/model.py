@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features.family import kept_per_how
+from knockoffs.features import kept_per_how
 from knockoffs.features.posterior.variable_elimination import log_evidence_by_elimination
 from knockoffs.sampling.categorical import check_probabilities, sample_categorical, sample_weights
 from knockoffs.sampling.factors import Factor, elimination_order, restrict

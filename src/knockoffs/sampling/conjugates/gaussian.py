@@ -170,7 +170,7 @@ class Gaussian:
         if self.component is None:
             return self.laws[0].sample(u, rng)
         u_tilde = np.empty(u.shape)
-        for k, rows in self._rows(blanket):
+        for k, rows in self._rows(blanket, len(u)):
             for start in range(0, len(rows), ROWS_AT_ONCE):  # gathered and put back while in the cache
                 some = rows[start : start + ROWS_AT_ONCE]
                 u_tilde[some] = self.laws[k].sample(u[some], rng)
@@ -182,30 +182,28 @@ class Gaussian:
         if self.component is None:
             return several_of(self.laws[0], m).sample(u, rng)
         copies = np.empty((m, *u.shape))
-        for k, rows in self._rows(blanket):
+        for k, rows in self._rows(blanket, len(u)):
             copies[:, rows] = several_of(self.laws[k], m).sample(u[rows], rng)
         return copies
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
         """Log N(u; mean_k, S_k)."""
-        if self.component is None:
-            return self.laws[0].log_density(u)
         value = np.empty(len(u))
-        for k, rows in self._rows(blanket):
+        for k, rows in self._rows(blanket, len(u)):
             value[rows] = self.laws[k].log_density(u[rows])
         return value
 
     def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
         """Log density of u_tilde given u and the component."""
-        if self.component is None:
-            return self.laws[0].log_knockoff_density(u_tilde, u)
         value = np.empty(len(u))
-        for k, rows in self._rows(blanket):
+        for k, rows in self._rows(blanket, len(u)):
             value[rows] = self.laws[k].log_knockoff_density(u_tilde[rows], u[rows])
         return value
 
-    def _rows(self, blanket: Blanket) -> list[tuple[int, NDArray]]:
-        K = blanket[self.component or ""]
+    def _rows(self, blanket: Blanket, n: int) -> list[tuple[int, NDArray]]:
+        if self.component is None:
+            return [(0, np.arange(n))]
+        K = blanket[self.component]
         return [(int(k), np.flatnonzero(K == k)) for k in np.unique(K)]
 
 

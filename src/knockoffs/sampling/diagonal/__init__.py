@@ -80,19 +80,14 @@ def solve_checked(Sigma: NDArray, method: str, owners: NDArray[np.intp]) -> NDAr
     D = solver(R[order], shape)
     # checked with half of the margin that is promised, the other half being left to rounding
     if not (shape.eigh(D)[0] > 0).all() or factor((1 - MARGIN / 4) * R[order], shape, D) is None:
-        raise not_inside(method, R)
+        smallest = float(np.linalg.eigvalsh(R)[0])
+        raise InputError(
+            f"no D can be found safely inside by method={method!r}: the covariance is too near to singular "
+            f"(smallest eigenvalue {smallest:.3g} as a correlation matrix). Shrink it, or drop dependent columns."
+        )
     S = np.empty_like(R)
     S[order] = shape.scatter(D)
     return unwhiten(S, blocks)
-
-
-def not_inside(method: str, R: NDArray) -> InputError:
-    """Error for a covariance so near to singular that rounding decides."""
-    smallest = float(np.linalg.eigvalsh(R)[0])
-    return InputError(
-        f"no D can be found safely inside by method={method!r}: the covariance is too near to singular "
-        f"(smallest eigenvalue {smallest:.3g} as a correlation matrix). Shrink it, or drop dependent columns."
-    )
 
 
 def whiten(Sigma: NDArray, feature_of: NDArray) -> tuple[NDArray, list[tuple[NDArray, NDArray]]]:

@@ -1,7 +1,7 @@
 import numpy as np
 from tests.refusals import refuses
 
-from knockoffs.conditional_tests.adjust import adjust_p_values
+from knockoffs.conditional_tests.p_values import adjust_p_values
 
 
 def step_up(p, q):

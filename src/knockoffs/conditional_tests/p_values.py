@@ -1,4 +1,4 @@
-"""Adjusted p-values: the smallest FDR at which each hypothesis is rejected."""
+"""p-values of several hypotheses adjusted, and those of one hypothesis from several sets of rows merged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ ADJUSTMENTS = ("bh", "by")
 
 
 def adjust_p_values(p_values: ArrayLike, how: str = "bh") -> NDArray:
-    """Benjamini and Hochberg's adjusted p-values, min over k >= rank of d p_(k) / k; or Benjamini and Yekutieli's.
+    """Smallest FDR at which each hypothesis is rejected.
+
+    Benjamini and Hochberg's adjusted p-values, min over k >= rank of d p_(k) / k; or Benjamini and Yekutieli's.
 
     BH holds the FDR for independent p-values and for positively dependent ones (Benjamini and Yekutieli, 2001), and
     nothing else is known for certain; BY multiplies by 1 + 1/2 + ... + 1/d and holds it under every dependence.
@@ -31,3 +33,12 @@ def adjust_p_values(p_values: ArrayLike, how: str = "bh") -> NDArray:
     adjusted = np.empty(d)
     adjusted[order] = np.minimum.accumulate((factor * p[order] / rank)[::-1])[::-1]
     return np.minimum(adjusted, 1.0)
+
+
+def merge_p_values(p_values: NDArray) -> NDArray:
+    """Twice the mean over the first axis, at most 1: valid for any dependence (Rueschendorf, 1982).
+
+    >>> merge_p_values(np.array([[0.01, 0.5], [0.03, 0.9]]))
+    array([0.04, 1.  ])
+    """
+    return p_values[0] if len(p_values) == 1 else np.minimum(2 * p_values.mean(axis=0), 1.0)

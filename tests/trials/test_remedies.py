@@ -5,9 +5,9 @@ import pandas as pd
 
 from knockoffs import KnockoffSelector
 from knockoffs.diagnostics.near_duplicates import Twin
-from knockoffs.diagnostics.remedies import possible_remedies
-from knockoffs.diagnostics.trial import Outcomes
+from knockoffs.diagnostics.verdict import Outcomes
 from knockoffs.table.table import read_table
+from knockoffs.trials.remedies import possible_remedies
 
 TRIAL = Outcomes(np.array([1.0, 1.0, 1.0, 0.0])).judge(0.1, ["one of b, c", "b", "grade", "a"])
 
