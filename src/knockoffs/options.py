@@ -164,7 +164,7 @@ class Options:
     method: str = _option(
         "auto",
         "knockoffs, conditional-test (a p-value for every feature), or auto, which tests when there are fewer than "
-        "4/fdr features (2/fdr with more than 10,000 rows or a million cells, or in batches).",
+        "8/fdr features (2/fdr if tests would take minutes, or in batches).",
         choices=_names("conditional_tests.choice:METHODS"),
         faces=KNOCKOFFS,
     )

@@ -92,7 +92,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         determine by another function, or nearly (squares, ratios, products, bins), are dropped too.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by resampling it from P^X given the others. "auto" tests when
-        there are fewer than 4/fdr features (2/fdr with more than 10,000 rows or a million cells, or in batches).
+        there are fewer than 8/fdr features (2/fdr with more than 10,000 rows, with more than 1.6e7 rows times squared
+        features, or in batches).
     resolution : {"auto", "columns"}
         "auto" finds single features, and groups if the data do not show which feature matters: ``discoveries_``. Tests:
         the chance that any discovery is false is at most ``fdr``. Knockoffs: the false discovery rate of discoveries is

@@ -90,7 +90,7 @@ def _why_never(control: ErrorControl, d: int) -> str | None:
 
 
 def few_for_knockoffs(
-    d: int, fdr: float, n_rows: int | None, *, few: float = 4.0, few_if_large: float = 2.0, most_cells: float = 1e6
+    d: int, fdr: float, n_rows: int | None, *, few: float = 8.0, few_if_dear: float = 2.0, dear: float = 1.6e7
 ) -> bool:
     """Whether conditional tests are expected to find more than knockoffs, which select 1 / fdr features or none.
 
@@ -98,25 +98,26 @@ def few_for_knockoffs(
     ----------
     d : int
         Features.
+    fdr : float
     n_rows : int or None
         Rows of y; None for a table that is read in batches, where tests see a sample alone.
     few : float
-        Tests are taken for fewer than ``few / fdr`` features: a quarter of them, or more, would have to stand out
+        Tests are taken for fewer than ``few / fdr`` features: an eighth of them, or more, would have to stand out
         before knockoffs could select one.
-    few_if_large : float
+    few_if_dear : float
         The same where tests are dear: of more than ``MOST_TESTED`` rows they use a sample, knockoffs use all.
-    most_cells : float
-        With more, n_rows times d, tests are dear as well: 5,000 rows of 180 features take two cores about two minutes.
+    dear : float
+        With more, n_rows times d squared, tests are dear as well: each of d features has a model of y.
 
     Examples
     --------
-    >>> few_for_knockoffs(39, 0.1, 10_000), few_for_knockoffs(40, 0.1, 10_000), few_for_knockoffs(39, 0.1, 10_001)
+    >>> few_for_knockoffs(79, 0.1, 2500), few_for_knockoffs(80, 0.1, 2500), few_for_knockoffs(79, 0.1, 2600)
     (True, False, False)
-    >>> few_for_knockoffs(19, 0.1, None), few_for_knockoffs(20, 0.1, None)
-    (True, False)
+    >>> few_for_knockoffs(40, 0.1, 10_000), few_for_knockoffs(41, 0.1, 10_000), few_for_knockoffs(19, 0.1, None)
+    (True, False, True)
     """
-    large = n_rows is None or n_rows > MOST_TESTED or n_rows * d > most_cells
-    return d * fdr < (few_if_large if large else few)
+    large = n_rows is None or n_rows > MOST_TESTED or n_rows * d**2 > dear
+    return d * fdr < (few_if_dear if large else few)
 
 
 def _can_test(asked: Mapping[str, object], table: Table, target: Target) -> bool:
