@@ -20,6 +20,7 @@ from tests.refusals import refuses
 from knockoffs import KnockoffSelector  # noqa: E402
 from knockoffs.conditional_tests.resolution import Discovery  # noqa: E402
 from knockoffs.plots.effects import effects  # noqa: E402
+from knockoffs.plots.features import plot_features  # noqa: E402
 from knockoffs.plots.tree import plot_tree  # noqa: E402
 
 NAMES = ("$\\frac{$", "_hidden", "a\nb", "<b>", "n" * 10_000, "100 %", "\u202eturn", "{x}")
@@ -165,6 +166,13 @@ def found():
     frame = pl.DataFrame({f"c{j}": X[:, j] for j in range(8)})
     y = 2 * X[:, 0] - 2 * X[:, 1] + rng.standard_normal(300)
     return KnockoffSelector(feature_model="gaussian", estimator="lasso", verdict=False, random_state=0).fit(frame, y)
+
+
+def test_features_of_a_group_are_no_discoveries_alone(found):
+    group = replace(found.discoveries_[-1], features=("c1", "c2"))
+    selection = replace(found.selection_, discoveries=(found.discoveries_[0], group))
+    labels = [text.get_text() for text in plot_features(selection).get_legend().get_texts()]
+    assert labels[0] == "discovery (2)" and labels[1].startswith("not a discovery alone (")
 
 
 def test_effects_have_the_direction_and_the_size_of_the_truth(found):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from knockoffs.conditional_tests.resolution import Discovery
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.report import figures
 from knockoffs.report.facts import Facts
@@ -200,3 +201,12 @@ def test_no_feature_and_one_feature(make):
     assert "<strong>1 of 1 feature selected</strong>; modified false discovery rate" in page(Facts(one))
     assert "<strong>0 of 1 feature selected</strong>" in page(Facts(make(["only"], [0.0], judged=False)))
     assert "∞" in page(Facts(make(["a", "b"], [np.inf, -np.inf], judged=False)))
+
+
+def test_names_of_a_group_are_whole(make):
+    """Three names of 20 characters: the middle one is not cut, though together they are longer than one may be."""
+    names = [letter * 20 for letter in "abc"]
+    tested = make(names, p_values=np.array([0.02, 0.03, 0.04]))
+    group = replace(tested, discoveries=(Discovery(tuple(names), 0.001, 0.01, 4.0),), selected=np.ones(3, bool))
+    top = page(Facts(group)).split("</table>")[0]
+    assert f"one of {', '.join(names)}" in top

@@ -46,6 +46,14 @@ def test_people_are_matched_by_both_names_in_the_order_of_the_fam(tmp_path):
     assert study.notes == ("3 people of 6 left out: no value of 'trait'",)
 
 
+def test_a_study_without_room_is_refused_before_genotypes_are_read(tmp_path, monkeypatch):
+    write_bed(tmp_path / "chr1.bed")
+    monkeypatch.setattr("knockoffs.table.memory.available_memory", lambda: 100.0)
+    monkeypatch.setattr("knockoffs.table.plink.Genotypes.read", None)
+    message = "a selection from 3 rows of 2 columns needs .* select chromosome by chromosome, or from fewer SNPs"
+    refuses(message, read_study, [tmp_path / "chr1.bed"], phenotype(tmp_path), "trait")
+
+
 def test_covariates_come_from_files_and_from_columns(tmp_path):
     write_bed(tmp_path / "chr1.bed")
     cov = write(tmp_path / "cov.csv", "#FID,IID,age,town", "f1,a,30,Rome", "f3,c,40,Paris", "f2,a,NA,Rome")

@@ -36,7 +36,10 @@ def plot_features(selection: Selection, *, ax: Axes | Figure | None = None, most
         raise InputError("W is 0 for every feature: there is nothing to draw.")
     shown = bars[:most]
     ax = new_axes(ax, 6.4, 1.8 + 0.2 * len(shown))
-    words = ("discovery", "not a discovery") if selection.discoveries is not None else ("selected", "not selected")
+    words = ("selected", "not selected")
+    if selection.discoveries is not None:  # the features of a group are hatched too: alone they are none
+        groups = any(len(one.features) > 1 for one in selection.discoveries)
+        words = ("discovery", "not a discovery alone" if groups else "not a discovery")
     draw_bars(ax, [bar.name for bar in shown], [bar.length for bar in shown], [bar.found for bar in shown], words)
     for y, bar in enumerate(shown):
         ax.annotate(bar.beside, (bar.length, y), (3, 0), textcoords="offset points", va="center", fontsize="small")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, count, name_some, require, unknown_option
 from knockoffs.table.cells import is_number
+from knockoffs.table.memory import check_memory
 
 ENDINGS = (".bed", ".bim", ".fam")
 MISSING = -127  # bed-reader's missing call in int8; any negative number is missing to the genotype model
@@ -173,6 +174,7 @@ def read_study(
     rows = np.flatnonzero(complete)
     if not len(rows):
         raise InputError(f"nobody has {name_some([target, *named])}: NA and -9 are missing.")
+    check_memory(len(rows), len(snps), "select chromosome by chromosome, or from fewer SNPs or people.")
     table = _genotypes(files, rows, snps.tolist())
     beside = {name: _values([columns[name][i] for i in rows]) for name in named}
     return Study(
