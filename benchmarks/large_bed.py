@@ -2,6 +2,9 @@
 
     python benchmarks/large_bed.py FOLDER                     # 50,000 people x 20,000 SNPs, one job and two
     python benchmarks/large_bed.py FOLDER --people 5000 --jobs 1
+    python benchmarks/large_bed.py FOLDER --people 20000 --snps 5000 --jobs 1 --select ' --estimator lasso --no-verdict'
+
+With --select a selection is measured instead, with these options, for a trait of 100 causal SNPs.
 
 The genotypes are drawn from a mosaic of ten ancestral haplotypes with the parameters of fastPHASE's files of one
 chromosome (--fastphase PREFIX), laid end to end until there are SNPs enough; without it from made-up parameters. 2,000
@@ -17,6 +20,7 @@ import argparse
 import csv
 import os
 import resource
+import shlex
 import subprocess
 import sys
 import time
@@ -29,6 +33,7 @@ import numpy as np  # noqa: E402  (threads are set first)
 
 from knockoffs.features.fastphase import read_fastphase  # noqa: E402
 from knockoffs.features.hmm.mosaic import GenotypeModel, Mosaic  # noqa: E402
+from knockoffs.table.plink import read_bed  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parent / "results" / "large_bed.csv"
 CODES = np.array([3, 2, 0], np.uint8)  # of 0, 1, 2 copies of allele 1, in pairs of bits
@@ -63,22 +68,32 @@ def write_genotypes(bed: Path, mosaic: Mosaic, n: int) -> None:
     Path(f"{bed.with_suffix('')}_origchars").write_text(f"{p}\n" + "2\t10\n" * p)
 
 
-def measure(bed: Path, jobs: int, rows_at_once: int) -> tuple[float, float, float]:
+def write_trait(bed: Path, n: int, p: int, n_causal: int = 100) -> Path:
+    """Write a phenotype file with a trait of causal SNPs; effects are .3, the noise has a standard deviation of 2."""
+    rng, path = np.random.default_rng(2), bed.with_suffix(".tab")
+    trait = 2 * rng.standard_normal(n)
+    for j in np.sort(rng.choice(p, min(n_causal, p // 20), replace=False)):
+        trait += rng.choice([-0.3, 0.3]) * read_bed(bed, columns=slice(int(j), int(j) + 1))[0][:, 0]
+    path.write_text("FID IID trait\n" + "".join(f"{i} {i} {value:.5f}\n" for i, value in enumerate(trait)))
+    return path
+
+
+def sample_call(bed: Path, jobs: int, rows_at_once: int) -> list[object]:
+    """Arguments that draw knockoffs of a file."""
+    out = ["--fastphase", bed.with_suffix(""), "--out", bed.with_name("knockoffs.bed"), "--force"]
+    return ["sample", bed, *out, "--seed", "0", "--jobs", jobs, "--rows-at-once", rows_at_once]
+
+
+def select_call(bed: Path, jobs: int, phenotype: Path, options: str) -> list[object]:
+    """Arguments that select SNPs."""
+    model = f"prefix={bed.with_suffix('')}"
+    given = ["--phenotype", phenotype, "--target", "trait", "--feature-model-option", model, "--jobs", jobs]
+    return ["select", bed, *given, *shlex.split(options)]
+
+
+def measure(arguments: list[object]) -> tuple[float, float, float]:
     """Wall-clock seconds, CPU seconds and gigabytes of one run of the command, in a process of its own."""
-    out = bed.with_name("knockoffs.bed")
-    call = [
-        sys.executable,
-        "-m",
-        "knockoffs",
-        "sample",
-        bed,
-        "--fastphase",
-        bed.with_suffix(""),
-        "--out",
-        out,
-        "--force",
-    ]
-    call += ["--seed", "0", "--jobs", jobs, "--rows-at-once", rows_at_once]
+    call = [sys.executable, "-m", "knockoffs", *arguments]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     child = subprocess.Popen([str(word) for word in call])
     _, status, used = os.wait4(child.pid, 0)
@@ -87,8 +102,6 @@ def measure(bed: Path, jobs: int, rows_at_once: int) -> tuple[float, float, floa
         raise SystemExit(f"it ended with status {status}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    for ending in (".bed", ".bim", ".fam"):
-        out.with_suffix(ending).unlink()
     return seconds, cpu, used.ru_maxrss / 2**20
 
 
@@ -101,6 +114,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, nargs="*", default=(1, 2))
     parser.add_argument("--rows-at-once", type=int, default=4096)
     parser.add_argument("--fastphase", help="prefix of parameter files")
+    parser.add_argument("--select", help="options of a selection, perhaps none: ''")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -110,8 +124,14 @@ def main() -> None:
         write_genotypes(bed, long_mosaic(options.fastphase, options.snps), options.people)
         print(f"wrote {bed} in {time.monotonic() - start:.0f} s", flush=True)
     cells, rows = options.people * options.snps, []
+    trait = None if options.select is None else write_trait(bed, options.people, options.snps)
     for jobs in options.jobs:
-        seconds, cpu, memory = measure(bed, jobs, options.rows_at_once)
+        if trait is None:
+            seconds, cpu, memory = measure(sample_call(bed, jobs, options.rows_at_once))
+            for ending in (".bed", ".bim", ".fam"):
+                bed.with_name("knockoffs.bed").with_suffix(ending).unlink()
+        else:
+            seconds, cpu, memory = measure(select_call(bed, jobs, trait, options.select))
         row = {"people": options.people, "snps": options.snps, "jobs": jobs, "rows_at_once": options.rows_at_once}
         row |= {"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1)}
         row |= {"ns_a_cell": round(1e9 * cpu / cells, 1), "gigabytes": round(memory, 2)}

@@ -47,11 +47,21 @@ def say_lines(text: str) -> None:
 
 
 def say(message: str) -> None:
-    """Write a line about the progress to standard error."""
+    """Write a line about the progress to standard error; in a terminal, lines that break between words."""
     try:
-        print(printable(message), file=sys.stderr, flush=True)
+        lines = wrap(printable(message)) if sys.stderr.isatty() else [printable(message)]
+        print("\n".join(lines), file=sys.stderr, flush=True)
     except (OSError, ValueError):  # nobody reads it; the work goes on
         _abandon(sys.stderr)
+
+
+def wrap(words: str) -> list[str]:
+    """Lines of the width of the terminal; options such as --no-verdict stay whole."""
+    import shutil
+    import textwrap
+
+    width = max(shutil.get_terminal_size().columns, 60)
+    return textwrap.wrap(words, width, subsequent_indent="  ", break_on_hyphens=False) or [""]
 
 
 def _abandon(stream: object) -> None:
@@ -82,7 +92,6 @@ def spoken_warnings() -> Iterator[list[str]]:
 def show(record: SelectionRecord, *, details: bool = True) -> None:
     """Print the first screen; below it, with details, what it means, and what was chosen."""
     import shutil
-    import textwrap
 
     from knockoffs.report.summary import as_text, recorded_screen
 
@@ -98,7 +107,7 @@ def show(record: SelectionRecord, *, details: bool = True) -> None:
     said.append("")
     below = [record.explanation, *(note for note in record.notes.values() if note not in record.explanation)]
     for words in (f"- {printable(words)}" for words in below):
-        said += textwrap.wrap(words, width, subsequent_indent="  ") if terminal else [words]
+        said += wrap(words) if terminal else [words]
     put(writable("\n".join(said)))
 
 
