@@ -140,7 +140,7 @@ def test_the_selector_shows_its_progress_if_asked_to(monkeypatch, capsys, verbos
         assert told == []
         return
     assert [line for line in told if line in expected[method]] == expected[method]
-    null = "half of the features do" if method == "knockoffs" else "a column does"
+    null = "a quarter of the features do" if method == "knockoffs" else "a column does"
     assert told[-1] == f"trials with labels for which {null} not matter"
 
 

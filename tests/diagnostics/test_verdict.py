@@ -199,6 +199,9 @@ def test_the_column_that_the_trial_named_comes_before_its_rows():
     assert tried.next_step.startswith("Use drop=['water'] (--drop water)")
     vain = Verdict("broken", 500, named, rows, named, remedies=(Remedy({"drop": ["salt"]}, named),))
     assert vain.next_step.startswith("No remedy that was tried is good. Trust 'water' least")
+    less = Outcomes(np.repeat([1.0, 0.0], [30, 70])).judge(0.1, ["water"] * 100)
+    half = Verdict("broken", 500, named, remedies=(Remedy({"drop": ["salt"]}, less),))
+    assert "is good. The nearest is drop=['salt'] (--drop salt): broken, 30 %" in half.next_step
     costly = Verdict("broken", 500, GOOD, rows, named)
     assert costly.rows_cost and costly.next_step == "Drop the copies."
 

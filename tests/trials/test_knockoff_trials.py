@@ -38,9 +38,9 @@ def test_a_wrong_law_is_not_good_and_the_seed_is_no_matter(rng):
 
 def test_a_trial_takes_the_statistic_of_the_selection_where_its_fits_cost_little():
     lasso = ModelScore(make_lasso("regression"), coefficient_magnitude)
-    assert affordable_statistic(lasso, "number") == (lasso, 6)
+    assert affordable_statistic(lasso, "number") == (lasso, 10)
     boosting = ModelScore(make_boosting("regression"), coefficient_magnitude, rows="cross_fitted")
     assert affordable_statistic(boosting, "number") == (boosting, 1)
     forest = ModelScore(RandomForestClassifier(), coefficient_magnitude, rows="cross_fitted")
     instead, n_rounds = affordable_statistic(forest, "binary")
-    assert type(instead.estimator) is type(make_lasso("classification")) and n_rounds == 6
+    assert type(instead.estimator) is type(make_lasso("classification")) and n_rounds == 10

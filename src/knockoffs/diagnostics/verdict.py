@@ -286,14 +286,16 @@ class Verdict:
     def _remedy(self) -> str:
         """The best of what was tried, or how to have it tried for the feature that was called most often."""
         name = "".join(repr(one.name) for one in self.trial.worst[:1]) if self.trial is not None else ""
-        if not self.remedies:
+        if not self.remedies or self.trial is None:
             what = f" for {name}" if name else ""
             return f"Try remedies{what}: knockoffs check TABLE --target TARGET, or KnockoffSelector(verdict='full')."
         best = min(self.remedies, key=lambda one: (WORDS.index(one.trial.word), one.trial.rate))
         if best.trial.word == "good":
             return f"Use {best.python} ({best.flags}): {best.trial.brief}."
+        nearer = best.trial.rate < self.trial.rate
+        nearest = f" The nearest is {best.python} ({best.flags}): {best.trial.brief}." if nearer else ""
         least = f"Trust {name} least, read the rest" if name else "Read the selection"
-        return f"No remedy that was tried is good. {least} as a ranking, and confirm it on new rows."
+        return f"No remedy that was tried is good.{nearest} {least} as a ranking, and confirm it on new rows."
 
     def say(self) -> str:
         """Plain sentences: the word, what failed, what was tried, and what to do."""

@@ -29,7 +29,8 @@ def plot_verdict(selection: Selection, *, ax: Axes | Figure | None = None) -> Ax
     ax.hlines(at, low, high, color=[colour] + [QUIET] * (len(rows) - 1), linewidth=[3.0] + [1.2] * (len(rows) - 1))
     ax.scatter(rate, at, color=[colour] + [QUIET] * (len(rows) - 1), s=40, zorder=3)
     ax.axvline(trial.level, color=SELECTED, linestyle="--", linewidth=1.2, label=f"allowed: {trial.level:g}")
-    ax.axvline(2 * trial.level, color=KNOCKOFF, linestyle=":", linewidth=1.2, label=f"twice that: {2 * trial.level:g}")
+    for border, word in zip(trial.borders, ("doubtful", "broken"), strict=True):
+        ax.axvline(border, color=KNOCKOFF, linestyle=":", linewidth=1.2, label=f"border of {word}: {border:g}")
     name_rows(ax, names, at == 0)
     ax.set_xlim(0, min(max(1.05 * max(high), 3 * trial.level), 1.0))
     ax.set_xlabel("share of wrong picks in trials")

@@ -101,7 +101,7 @@ def verdict_of_knockoffs(
     """Verdict on a selection by knockoffs; None with few rows. See ``trial_of_knockoffs`` and ``verdict_of_tests``."""
     if len(pair) < FEWEST_ROWS:
         return None
-    stage("trials with labels for which half of the features do not matter")
+    stage("trials with labels for which a quarter of the features do not matter")
     sampler = None if fitted.model is None else fitted.sampler
     tried, n_rounds = affordable_statistic(statistic, target.kind)
     with silently():
@@ -129,11 +129,11 @@ def affordable_statistic(statistic: Statistic, kind: str) -> tuple[Statistic, in
     boosting; else those of the lasso: a forest or a user's model would take many times as long as the selection.
     """
     if isinstance(statistic, ModelScore) and is_linear(statistic):
-        return statistic, 6
+        return statistic, 10
     boosting = ("HistGradientBoosting", "CoxBoosting")
     if isinstance(statistic, ModelScore) and type(statistic.estimator).__name__.startswith(boosting):
         return statistic, 1
-    return ModelScore(make_lasso(task_of(kind), random_state=0), coefficient_magnitude), 6
+    return ModelScore(make_lasso(task_of(kind), random_state=0), coefficient_magnitude), 10
 
 
 @contextmanager
