@@ -19,3 +19,14 @@ def test_counts_are_boosted_by_their_deviance():
 def test_unknown_task():
     with pytest.raises(InputError, match="task='clasification' is not known. Did you mean 'classification'"):
         make_forest("clasification")
+
+
+def test_a_split_of_a_wide_forest_is_chosen_among_few_columns():
+    """Of up to 300 columns the forest is scikit-learn's; of 2000 five folds of 200 trees took 80 seconds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 12))
+    y = X[:, 0] + rng.normal(size=60)
+    ours = make_forest("regression", random_state=0, n_estimators=10)
+    every = make_forest("regression", random_state=0, n_estimators=10, max_features=1.0)
+    np.testing.assert_array_equal(ours.fit(X, y).predict(X), every.fit(X, y).predict(X))
+    assert ours.fit(rng.normal(size=(60, 2000)), y).estimators_[0].max_features_ == 300

@@ -146,7 +146,7 @@ def minimise_quadratic(
             inner_tol *= 0.1
             if inner_tol < 1e-3 * tol:
                 break
-        size = np.int64(0)  # not the literal 0, for which what takes it would be compiled once more
+        size = m * 0  # not the literal 0, for which what takes it would be compiled once more
         for j in range(m):
             if chosen[j] == 1:
                 active[size] = j

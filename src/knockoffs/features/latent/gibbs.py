@@ -150,7 +150,7 @@ def sweep_rows(
     for i in range(n):
         seed_row(key, first_row + i, state)
         l, s = L[i], status[i]  # noqa: E741
-        m = n_open = np.int64(0)  # not the literal 0, for which what takes it would be compiled once more
+        m = n_open = D * 0  # not the literal 0, for which what takes it would be compiled once more
         for j in range(D):
             if s[j] == FREE:
                 free[m] = j
