@@ -1,11 +1,12 @@
 """Trials of knockoffs: how often features that do not matter beat their knockoffs.
 
 y* is drawn from a model of y on three quarters of the features, chosen at random. The others do not matter for y*.
-Features are then scored with y* as they are with y: P^X, the knockoffs and the statistic are those of the selection, the random
-numbers those of a fixed seed. If P^X is right, each W of a null feature is as likely to be positive as negative,
-whatever its size. The FDR is at most the level times the ratio of the two, so the ratio is measured, among the largest
-|W|. The share of null features among the selected ones would say less: with some of the signals gone, often nothing can
-be selected. A fault shows where a null feature is bound up with a feature that matters, so that few are made null.
+Features are then scored with y* as they are with y: P^X, the knockoffs and the statistic are those of the selection,
+the random numbers those of a fixed seed. If P^X is right, each W of a null feature is as likely to be positive as
+negative, whatever its size. The FDR is at most the level times the ratio of the two, so the ratio is measured, among
+the largest |W|. The share of null features among the selected ones would say less: with some of the signals gone, often
+nothing can be selected. A fault shows where a null feature is bound up with a feature that matters, so that few are
+made null.
 """
 
 from __future__ import annotations
