@@ -24,10 +24,24 @@ CONTEXT = Context("cpu", 1)
 
 
 def test_the_error_of_a_wrong_law_is_seen_by_the_trial():
-    right, wrong = (
-        verdict_study.one_data_set("conditional_test", "gaussian", 300, bend, True, 0) for bend in (0.0, 0.8)
-    )
-    assert right[1] == "good" and wrong[1] != "good" and wrong[2] > right[2]
+    right, wrong = (verdict_study.one_data_set("conditional_test", "gaussian", 300, bend, 0) for bend in (0.0, 0.8))
+    assert right["word"] == "good" and wrong["word"] != "good" and wrong["rate"] > right["rate"]
+
+
+def test_a_study_goes_on_where_it_was_stopped(tmp_path):
+    path, asked = tmp_path / "verdict_laws.csv", []
+
+    def one(*task):
+        asked.append(task)
+        law = dict(zip(("method", "feature_model", "n", "bend", "seed"), task, strict=True))
+        return law | {"error": 0.1, "word": "good", "rate": 0.05}
+
+    tasks = list(verdict_study.laws((500,), 1))
+    for some in (tasks[:3], tasks):
+        verdict_study.extend(path, one, iter(some), 1.0, 1)
+    assert asked == tasks
+    with path.open() as file:
+        assert len(verdict_study.summary_of_laws(list(csv.DictReader(file)))) == 2 + len(tasks)
 
 
 @pytest.mark.parametrize("case", CASES)

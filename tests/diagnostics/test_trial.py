@@ -52,6 +52,7 @@ def test_no_word_contradicts_its_sentence_wherever_a_trial_can_stop(level, m):
         for outcomes in stops(level, m, dispersion):
             trial, found = outcomes.judge(level, ["x"] * len(outcomes.values)), outcomes.evidence(level)
             assert word_of_sentence(trial.sentence, level) == trial.word
+            assert "-" not in trial.sentence  # no end below 0, and no -0
             assert ("not clearly above" in trial.sentence) == (trial.word == "good")
             if outcomes.decided(level):
                 assert trial.word != ("good" if found > 0 else "broken")

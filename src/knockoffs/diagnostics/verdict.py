@@ -202,7 +202,7 @@ def wilson(rate: float, n: float, confidence: float = 0.9) -> tuple[float, float
     """
     z = norm.ppf((1 + confidence) / 2)
     middle, half = rate + z**2 / (2 * n), z * np.sqrt(rate * (1 - rate) / n + (z / (2 * n)) ** 2)
-    return float((middle - half) / (1 + z**2 / n)), float((middle + half) / (1 + z**2 / n))
+    return max(float((middle - half) / (1 + z**2 / n)), 0.0), float((middle + half) / (1 + z**2 / n))
 
 
 @dataclass(frozen=True)

@@ -358,7 +358,7 @@ def _in_ranges(x: NDArray, y: NDArray) -> bool:
     known = ~np.isnan(x)
     x, y = x[known], y[known]
     steps = np.diff(x) != 0
-    return not steps[np.diff(y) == 0].any() and 1 + steps.sum() == len(np.unique(x))
+    return bool(not steps[np.diff(y) == 0].any() and 1 + steps.sum() == len(np.unique(x)))
 
 
 def _log_chance(x: NDArray, y: NDArray, kind: str) -> float:
