@@ -127,6 +127,11 @@ def by_default(X, y, **options):
     return whole(fit_selector(X, y, **({"fdr": 0.3, "random_state": 7} | options)))
 
 
+def by_knockoffs(X, y, **options):
+    """All answers of knockoffs with the default P^X and model of y, where the default method would be tests."""
+    return by_default(X, y, **{"method": "knockoffs"} | options)
+
+
 # ---- settings in memory ----------------------------------------------------------------------------------------------
 
 GAUSSIAN = {"feature_model": "gaussian"}
@@ -278,19 +283,19 @@ IN_MEMORY = {
         *numbers(), feature_model=np.cov(numbers()[0].T), feature_model_options={"diagonal": "mvr"}, estimator="linear"
     ),
     "neural": neural,
-    "default_numbers": lambda: by_default(*numbers(d=16, k=6)),
+    "default_numbers": lambda: by_knockoffs(*numbers(d=16, k=6)),
     "default_few_columns": lambda: by_default(*numbers(n=120, d=6, k=3)),
-    "default_labels": lambda: by_default(*words()),
-    "default_mixed": lambda: by_default(*mixed()),
-    "default_missing": lambda: by_default(*missing()),
+    "default_labels": lambda: by_knockoffs(*words()),
+    "default_mixed": lambda: by_knockoffs(*mixed()),
+    "default_missing": lambda: by_knockoffs(*missing()),
     "default_three_classes": lambda: by_default(*three_classes()),
-    "default_two_classes": lambda: by_default(*with_target(numbers(n=160, d=14, k=6), positive)),
+    "default_two_classes": lambda: by_knockoffs(*with_target(numbers(n=160, d=14, k=6), positive)),
     "default_few_rows": lambda: by_default(*numbers(n=60, d=8, k=3)),
     "default_wide": lambda: by_default(*numbers(n=80, d=120, k=10)),
-    "default_clusters": lambda: by_default(*clusters()),
-    "default_counts": lambda: by_default(*counts()),
-    "default_skewed": lambda: by_default(*map(np.sinh, numbers(n=200, d=14, k=6))),
-    "default_dependent": lambda: by_default(*dependent()),
+    "default_clusters": lambda: by_knockoffs(*clusters()),
+    "default_counts": lambda: by_knockoffs(*counts()),
+    "default_skewed": lambda: by_knockoffs(*map(np.sinh, numbers(n=200, d=14, k=6))),
+    "default_dependent": lambda: by_knockoffs(*dependent()),
     "default_frame": lambda: by_default(*with_table(mixed(n=150), polars_frame), method="knockoffs"),
     "conditional_numbers": lambda: by_default(*numbers(n=150, d=8, k=3), method="conditional_test", **LASSO),
     "conditional_mixed": lambda: by_default(
@@ -303,9 +308,9 @@ IN_MEMORY = {
         estimator="boosting",
         **GAUSSIAN,
     ),
-    "groups_explicit": lambda: by_default(*numbers(n=150, d=28, k=8), groups=np.repeat(np.arange(14), 2).tolist()),
-    "groups_auto": lambda: by_default(*nearly_alike(), groups="auto"),
-    "draws": lambda: by_default(*numbers(n=150, d=14, k=6), n_draws=3, **LASSO),
+    "groups_explicit": lambda: by_knockoffs(*numbers(n=150, d=28, k=8), groups=np.repeat(np.arange(14), 2).tolist()),
+    "groups_auto": lambda: by_knockoffs(*nearly_alike(), groups="auto"),
+    "draws": lambda: by_knockoffs(*numbers(n=150, d=14, k=6), n_draws=3, **LASSO),
     "several_knockoffs": lambda: by_default(*numbers(d=14, k=6), n_knockoffs=3, method="knockoffs", **LASSO),
     "several_knockoffs_of_labels": lambda: by_default(
         *labels(),
@@ -324,7 +329,7 @@ IN_MEMORY = {
     "held_out": lambda: scored(with_target(numbers(), positive), "swap", "logistic", loss="brier", rows="held_out"),
     "ridge": lambda: scored(numbers(), "permutation_integral", "ridge", rows="cross_fitted", n_folds=3),
     # a Gaussian law of skewed columns: the knockoffs are distinguishable from the features
-    "verdict_broken": lambda: by_default(*with_table(numbers(n=300, d=14, k=6), np.exp), **GAUSSIAN, **LASSO),
+    "verdict_broken": lambda: by_knockoffs(*with_table(numbers(n=300, d=14, k=6), np.exp), **GAUSSIAN, **LASSO),
 }
 
 # ---- settings with files ---------------------------------------------------------------------------------------------
