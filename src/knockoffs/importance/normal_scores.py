@@ -33,7 +33,7 @@ class ScoreMap:
         for j, (values, scores) in self.knots.items():
             for part in parts:
                 column = part[:, j].copy()
-                order = np.argsort(column)  # values in their order are found in a fifth of the time
+                order = np.argsort(column)  # values in their order are found sooner
                 column[order] = np.interp(column[order], values, scores)
                 part[:, j] = column
         return Pair.of(parts, pair.feature_of)
