@@ -143,7 +143,8 @@ def tables(repetitions: int) -> Iterator[tuple[object, ...]]:
 
 def extend(path: Path, one: Callable[..., Row], tasks: Iterator[tuple[object, ...]], minutes: float, jobs: int) -> None:
     """Append rows of the tasks that have none, until time is over; a row begins with its task."""
-    old = [tuple(row.values()) for row in csv.DictReader(path.open())] if path.exists() else []
+    lines = path.read_text().splitlines() if path.exists() else []
+    old = [tuple(row.values()) for row in csv.DictReader(lines)]
     end = time.monotonic() + 60 * minutes
     left = [task for task in tasks if all(tuple(map(cell, task)) != row[: len(task)] for row in old)]
     in_time = (delayed(one)(*task) for task in left if time.monotonic() < end)
