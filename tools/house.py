@@ -179,7 +179,7 @@ def walk_of_fit(**options: object) -> Walk:
     from knockoffs import KnockoffSelector
 
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 40)) + 0.5 * rng.standard_normal((200, 1))
+    X = rng.standard_normal((200, 80)) + 0.5 * rng.standard_normal((200, 1))
     y = X[:, :5].sum(axis=1) + rng.standard_normal(200)
     entered: dict[str, None] = {}
     calls: Counter[CodeType] = Counter()

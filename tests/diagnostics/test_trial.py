@@ -39,8 +39,9 @@ def stops(level, m, dispersion, per_round=30, most=480):
 def word_of_sentence(sentence, level):
     """Word that a reader finds who knows the figures of the sentence alone."""
     rate, rest = re.search(r"([\d.]+) % of (.*)", sentence).groups()
-    low, border = re.search(r"([\d.]+) to [\d.]+ %.*clearly above ([\d.]+) %", rest).groups()
-    if float(low) <= float(border):
+    allowed, low = map(float, re.search(r"([\d.]+) % allowed; ([\d.]+) to", rest).groups())
+    border = re.search(r"clearly above ([\d.]+) %", rest)
+    if low <= allowed if border is None else low <= float(border.group(1)):
         return "good"
     return "broken" if float(rate) >= 200 * level else "doubtful"
 
@@ -53,7 +54,7 @@ def test_no_word_contradicts_its_sentence_wherever_a_trial_can_stop(level, m):
             trial, found = outcomes.judge(level, ["x"] * len(outcomes.values)), outcomes.evidence(level)
             assert word_of_sentence(trial.sentence, level) == trial.word
             assert "-" not in trial.sentence  # no end below 0, and no -0
-            assert ("not clearly above" in trial.sentence) == (trial.word == "good")
+            assert ("not clearly above" in trial.sentence) == (trial.word == "good" and trial.low > trial.level)
             if outcomes.decided(level):
                 assert trial.word != ("good" if found > 0 else "broken")
 

@@ -72,7 +72,7 @@ class Trial:
         """What was measured, and what the word follows from.
 
         >>> Trial("conditional_test", 0.1, 120, 0.092, 0.057, 0.145).sentence.partition(" (")[2]
-        '10 % allowed; 5.7 to 14.5 %, not clearly above 12 %).'
+        '10 % allowed; 5.7 to 14.5 %).'
         """
         rate = percent(self.rate)
         what = f"columns that do not matter were picked in {rate} of {self.n} trials"
@@ -82,12 +82,12 @@ class Trial:
             )
         harmless, harmful = (percent(border) for border in self.borders)
         by_word = {
-            "good": f"not clearly above {harmless}",
-            "doubtful": f"clearly above {harmless}, and less than {harmful}",
-            "broken": f"clearly above {harmless}, and {harmful} or more",
+            "good": f", not clearly above {harmless}" if self.low > self.level else "",
+            "doubtful": f", clearly above {harmless}, and less than {harmful}",
+            "broken": f", clearly above {harmless}, and {harmful} or more",
         }
         compared = f" in {self.n} comparisons" if self.method == "knockoffs" else ""
-        interval = f"{percent(self.level)} allowed; {self.interval}{compared}, {by_word[self.word]}"
+        interval = f"{percent(self.level)} allowed; {self.interval}{compared}{by_word[self.word]}"
         named = ""
         if self.word != "good" and self.worst:
             first = self.worst[0]
