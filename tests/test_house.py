@@ -161,7 +161,7 @@ OF_KNOCKOFFS = ONCE | {"check_antisymmetric", "check_draws"}
         (house.PLAIN | {"n_draws": 3}, OF_KNOCKOFFS, OF_EACH),
         (house.PLAIN | {"n_draws": 2, "level": "post_hoc"}, OF_KNOCKOFFS, OF_EACH),
         (house.PLAIN | {"method": "conditional_test", "resolution": "columns"}, ONCE, OF_EACH),
-        (house.PLAIN | {"groups": [j // 2 for j in range(40)], "method": "knockoffs"}, OF_KNOCKOFFS, OF_EACH),
+        (house.PLAIN | {"groups": [j // 2 for j in range(80)], "method": "knockoffs"}, OF_KNOCKOFFS, OF_EACH),
         (house.PLAIN | {"feature_model": "mixture"}, OF_KNOCKOFFS, OF_EACH),
     ],
     ids=["gaussian", "defaults", "draws", "post hoc", "tests", "groups", "mixture"],

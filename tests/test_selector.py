@@ -564,7 +564,7 @@ def method_of(X, y, **options):
     return plans[0].method
 
 
-@pytest.mark.parametrize(("fdr", "most"), [(None, 39), (0.1, 39), (0.2, 19), (0.05, 79)])
+@pytest.mark.parametrize(("fdr", "most"), [(None, 79), (0.1, 79), (0.2, 39), (0.05, 159)])
 def test_up_to_how_many_columns_are_tested(fdr, most):
     X = np.random.default_rng(0).standard_normal((60, most + 1))
     assert method_of(X[:, :most], X[:, 0] + X[:, 1], fdr=fdr) == "conditional_test"

@@ -1,7 +1,7 @@
 """Labels of a trial do not depend on the columns that they are null for: other values leave them the same, bit by bit.
 
-A trial of tests draws labels for which one group of columns is null, a trial of knockoffs labels for which half of the
-features are. If the labels saw these columns, the columns would matter, and calls of them would be no false ones.
+A trial of tests draws labels for which one group of columns is null, a trial of knockoffs labels for which a quarter of
+the features are. If the labels saw these columns, the columns would matter, and calls of them would be no false ones.
 """
 
 import numpy as np
@@ -70,15 +70,15 @@ def labels_of_knockoffs(X, y, i, seed=3):
 
 @pytest.mark.parametrize("i", [0, 1], ids=["lasso", "boosting"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_labels_of_a_trial_of_knockoffs_do_not_see_the_null_half(kind, i, monkeypatch):
+def test_labels_of_a_trial_of_knockoffs_do_not_see_the_null_quarter(kind, i, monkeypatch):
     """The penalty of the lasso is chosen once from all columns, as it is for y: it is kept the same here."""
     X, y = table(kind)
     lasso = of_knockoffs.choose_response(X, y, kind, "lasso")
     monkeypatch.setattr(of_knockoffs, "choose_response", lambda *given: lasso)
     null, labels = labels_of_knockoffs(X, y, i)
-    assert null.sum() == D // 2
+    assert null.sum() == -(-D // 4)
     again, other = labels_of_knockoffs(with_others(X, np.flatnonzero(null)), y, i)
     np.testing.assert_array_equal(null, again)
     np.testing.assert_array_equal(labels, other)
     changed = labels_of_knockoffs(with_others(X, np.flatnonzero(~null)), y, i)[1]
-    assert not np.array_equal(labels, changed)  # the other half matters
+    assert not np.array_equal(labels, changed)  # the others matter

@@ -9,12 +9,9 @@ import sys
 from pathlib import Path
 
 import numba
-import numpy as np
 import pytest
 
 import knockoffs
-from knockoffs.features.latent import gibbs
-from knockoffs.features.latent.margins import LatentCells
 from knockoffs.machine import compiled
 
 SOURCE = Path(knockoffs.__file__).resolve().parent
@@ -98,10 +95,22 @@ def test_a_full_disk(tmp_path, monkeypatch):
     assert double(21) == 42
 
 
-def test_no_loop_is_compiled_for_a_literal_too():
-    rows = np.zeros((3, 2))
-    cells = LatentCells(np.zeros((3, 2), np.int8) + gibbs.FREE, rows - np.inf, rows + np.inf, rows)
-    law = gibbs.Classes(np.zeros(1), rows[:1], np.eye(2)[None], np.eye(2)[None], np.zeros(1))
-    gibbs.sweep_rows(rows + 0, np.zeros(3, np.int64), cells, law, np.zeros(4, np.uint64), 0, 2, False)
-    for loop in (gibbs._factor, gibbs._solve_lower, gibbs._draw_free):
-        assert loop.overloads and not any("Literal" in str(signature) for signature in loop.overloads)
+SWEEP = """
+import numpy as np
+from knockoffs.features.latent import gibbs
+from knockoffs.features.latent.margins import LatentCells
+rows = np.zeros((3, 2))
+cells = LatentCells(np.zeros((3, 2), np.int8) + gibbs.FREE, rows - np.inf, rows + np.inf, rows)
+law = gibbs.Classes(np.zeros(1), rows[:1], np.eye(2)[None], np.eye(2)[None], np.zeros(1))
+gibbs.sweep_rows(rows + 0, np.zeros(3, np.int64), cells, law, np.zeros(4, np.uint64), 0, 2, False)
+for loop in (gibbs._factor, gibbs._solve_lower, gibbs._draw_free):
+    print(list(loop.overloads))
+"""
+
+
+def test_no_loop_is_compiled_for_a_literal_too(tmp_path):
+    """In a process without a cache, from which loops inside of others would not be compiled."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", SWEEP], env=environment, capture_output=True, text=True, check=True)
+    lines = run.stdout.splitlines()
+    assert len(lines) == 3 and "[]" not in lines and "Literal" not in run.stdout
