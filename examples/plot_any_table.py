@@ -14,7 +14,7 @@ from knockoffs import KnockoffSelector
 from knockoffs.simulate.patients import MATTER, make_patients
 
 X, y = make_patients(1000, np.random.default_rng(0))
-selector = KnockoffSelector(fdr=0.2, random_state=0).fit(X, y)
+selector = KnockoffSelector(fdr=0.2, method="knockoffs", random_state=0).fit(X, y)
 print(selector.explain())
 print(selector.verdict_.say())
 
